@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The pmf authors
+# shellcheck shell=bash
+#
+# The lanes of every run: the build that users get, its suites from cheap to dear, what it installs,
+# and the whole system over real links.
+
+test_packages=("${build_packages[@]}" libcunit1-dev libfabric-bin python3-pytest iproute2 ethtool
+	procps util-linux dpdk-dev openmpi-bin netpipe-openmpi python3-mpi4py)
+
+lane_packages()
+{
+	# Without root or apt the lanes that follow show what is missing; that is no failure here.
+	install_packages "${test_packages[@]}" || skipped=$((skipped + 1))
+}
+
+lane_build()
+{
+	step build plain -Dwerror=true
+}
+
+lane_lint() { suite plain lint; }
+lane_unit() { suite plain unit; }
+lane_sim() { suite plain sim; }
+lane_fuzz() { suite plain fuzz; }
+
+# These poll with two threads or two processes each: one at a time, or they time each other.
+lane_prov() { suite plain prov --num-processes 1; }
+lane_mp() { suite plain mp --num-processes 1; }
+
+# Everything lands where libfabric, man and pkg-config look for it.
+lane_install()
+{
+	local dest=$builds/dest libdir
+
+	libdir=$(pkg-config --variable=libdir libfabric)
+	rm -rf "$dest"
+	DESTDIR=$dest meson install -C "$builds/plain" --no-rebuild >"$PMF_LOGS/install.log" 2>&1 || {
+		tail -n 20 "$PMF_LOGS/install.log" >&2
+		return 1
+	}
+	step test -f "$dest$libdir/libfabric/libpmf-fi.so"
+	step exports_only_fi_prov_ini "$dest$libdir/libfabric/libpmf-fi.so"
+	step test -n "$(find "$dest" -name pmf-perf -perm -u+x -print -quit)"
+	step test -n "$(find "$dest" -name 'fi_pmf.7*' -print -quit)"
+	step test -n "$(find "$dest" -name 'pmf.pc' -print -quit)"
+}
+
+exports_only_fi_prov_ini()
+{
+	[ "$(nm -D --defined-only "$1" | awk '{print $NF}' | sed 's/@.*//' | sort -u)" = fi_prov_ini ]
+}
+
+lane_dts() { dts dts -m 'not long'; }
+
+# Runs pytest over dts/ of the plain build, its results under the name $1.
+dts()
+{
+	local name=$1 status=0
+
+	shift
+	rm -f "$PMF_LOGS/$name.xml"
+	# The machine's own Python, which is the one that apt gave pytest to.
+	PMF_BUILD=$builds/plain PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m pytest -q -rfE \
+		-p no:cacheprovider --junitxml "$PMF_LOGS/$name.xml" "$root/dts" "$@" \
+		>"$PMF_LOGS/$name.log" 2>&1 </dev/null || status=$?
+	if [ ! -s "$PMF_LOGS/$name.xml" ]; then
+		tail -n 40 "$PMF_LOGS/$name.log" >&2
+		return 1
+	fi
+	tail -n $((status == 0 ? 3 : 150)) "$PMF_LOGS/$name.log"
+	count "$(/usr/bin/python3 "$lib/tally.py" pytest "$PMF_LOGS/$name.xml")"
+	return "$status"
+}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The pmf authors
+# shellcheck shell=bash
+#
+# The lanes that --ci adds: the second compiler, and the same suites under sanitizers.
+
+ci_packages=(clang)
+
+lane_ci_packages()
+{
+	install_packages "${ci_packages[@]}" || return 1
+	# The fuzzers' and sanitizers' runtime has clang's own version in its package's name.
+	install_packages "libclang-rt-$(clang_version)-dev"
+}
+
+clang_version()
+{
+	clang -dumpversion | cut -d. -f1
+}
+
+lane_clang()
+{
+	CC=clang step build clang -Dwerror=true || return 1
+	suite clang unit
+	suite clang sim
+}
+
+# An AddressSanitizer's shadow lies where EAL would like its memory, which then goes elsewhere by
+# itself. Leaks at exit are EAL's own, which never frees what it starts with.
+lane_asan()
+{
+	step build asan -Dwerror=true -Dbuildtype=debugoptimized -Db_sanitize=address,undefined \
+		-Db_lundef=false || return 1
+	export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
+	export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+	suite asan unit --timeout-multiplier 3
+	suite asan sim --timeout-multiplier 5
+	suite asan fuzz --timeout-multiplier 3
+	suite asan prov --timeout-multiplier 4 --num-processes 1
+	suite asan mp --timeout-multiplier 4 --num-processes 1
+	unset ASAN_OPTIONS UBSAN_OPTIONS
+}
+
+# ThreadSanitizer sees the provider and its tests; DPDK's libraries are not built with it. The
+# kernel's address randomisation may be wider than the runtime's map: setarch -R turns it off.
+lane_tsan()
+{
+	step build tsan -Dwerror=true -Dbuildtype=debugoptimized -Db_sanitize=thread \
+		-Db_lundef=false || return 1
+	export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=$lib/tsan.supp
+	suite tsan prov --timeout-multiplier 6 --num-processes 1 --wrapper 'setarch -R'
+	unset TSAN_OPTIONS
+}
+
+# A minute of each fuzzer from the corpus, beside the replay that every run does.
+lane_libfuzzer()
+{
+	local target ran=0
+
+	CC=clang step build fuzz -Dfuzz=true -Dperf=false -Db_lundef=false || return 1
+	while IFS= read -r target; do
+		ran=1
+		step timeout 120 "$target" -max_total_time="${FUZZ_SECONDS:-30}" -print_final_stats=1 \
+			-artifact_prefix="$PMF_LOGS/" >"$PMF_LOGS/${target##*/}.log" 2>&1 ||
+			tail -n 40 "$PMF_LOGS/${target##*/}.log" >&2
+	done < <(find "$builds/fuzz/test/fuzz" -type f -name '*_fuzz' -perm -u+x)
+	[ "$ran" = 1 ]
+}

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The pmf authors
+# shellcheck shell=bash
+#
+# The lanes of --long: what takes too long for every change, run by hand.
+
+# PMF_LONG is read by the tests themselves: more messages, more kills, more seeds.
+lane_sim_long()
+{
+	PMF_LONG=1 suite plain sim --timeout-multiplier 60
+}
+
+lane_mp_long()
+{
+	PMF_LONG=1 suite plain mp --num-processes 1 --timeout-multiplier 60
+}
+
+lane_dts_long() { PMF_LONG=1 dts dts-long -m long; }
