@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ */
+#include "endpoint.h"
+
+#include <string.h>
+
+#include <rdma/fi_cm.h>
+
+#include "error.h"
+
+/* Making and closing of endpoints. Each belongs to the link or the station that opened it. */
+
+static int open_queue(struct perf_endpoint *e, struct perf_fabric *f, size_t entries)
+{
+	struct fi_cq_attr attr = {
+		.size = entries,
+		.format = FI_CQ_FORMAT_DATA,
+		.wait_obj = FI_WAIT_NONE,
+	};
+	int rc = fi_cq_open(f->domain, &attr, &e->cq, NULL);
+
+	return rc ? perf_fail("no completion queue of %zu entries: %s", entries, fi_strerror(-rc))
+		  : 0;
+}
+
+static int enable(struct perf_endpoint *e, struct perf_fabric *f, struct fi_info *info)
+{
+	char text[PERF_NAME_MAX];
+	int rc;
+
+	rc = fi_endpoint(f->domain, info, &e->ep, NULL);
+	if (rc)
+		return perf_fail("no endpoint: %s", fi_strerror(-rc));
+	rc = fi_ep_bind(e->ep, &f->av->fid, 0);
+	if (rc == 0)
+		rc = fi_ep_bind(e->ep, &e->cq->fid, FI_TRANSMIT | FI_RECV);
+	if (rc)
+		return perf_fail("the endpoint cannot be bound: %s", fi_strerror(-rc));
+	rc = fi_enable(e->ep);
+	if (rc) {
+		text[0] = '\0';
+		if (info->src_addr)
+			perf_fabric_text(f, info->src_addr, text, sizeof(text));
+		return perf_fail("the endpoint %s cannot be enabled: %s", text, fi_strerror(-rc));
+	}
+	e->name_len = sizeof(e->name);
+	rc = fi_getname(&e->ep->fid, e->name, &e->name_len);
+	if (rc)
+		return perf_fail("the endpoint has no name: %s", fi_strerror(-rc));
+	return 0;
+}
+
+int perf_endpoint_open(struct perf_endpoint *e, struct perf_fabric *f, struct fi_info *info,
+		       size_t entries)
+{
+	memset(e, 0, sizeof(*e));
+	if (open_queue(e, f, entries) || enable(e, f, info)) {
+		perf_endpoint_close(e);
+		return -1;
+	}
+	return 0;
+}
+
+void perf_endpoint_close(struct perf_endpoint *e)
+{
+	if (e->ep)
+		fi_close(&e->ep->fid);
+	if (e->cq)
+		fi_close(&e->cq->fid);
+	memset(e, 0, sizeof(*e));
+}
+
+int perf_endpoint_read_error(struct perf_endpoint *e, ssize_t rc)
+{
+	struct fi_cq_err_entry entry = {0};
+	const char *what, *more;
+	char text[128];
+
+	e->failed_context = NULL;
+	e->failed_flags = 0;
+	if (rc != -FI_EAVAIL) {
+		perf_fail("the completion queue cannot be read: %s", fi_strerror((int)-rc));
+		return (int)rc;
+	}
+	rc = fi_cq_readerr(e->cq, &entry, 0);
+	if (rc < 0) {
+		perf_fail("the error entry cannot be read: %s", fi_strerror((int)-rc));
+		return (int)rc;
+	}
+	e->failed_context = entry.op_context;
+	e->failed_flags = entry.flags;
+	what = entry.flags & FI_RECV ? "a receive" : "a send";
+	more = fi_cq_strerror(e->cq, entry.prov_errno, entry.err_data, text, sizeof(text));
+	if (more && more[0] && strcmp(more, fi_strerror(entry.err)) != 0)
+		perf_fail("%s failed: %s (%s)", what, fi_strerror(entry.err), more);
+	else
+		perf_fail("%s failed: %s", what, fi_strerror(entry.err));
+	return entry.err ? -entry.err : -FI_EIO;
+}

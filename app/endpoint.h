@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ */
+#ifndef PERF_ENDPOINT_H
+#define PERF_ENDPOINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+
+#include "fabric.h"
+
+/* An enabled endpoint with a completion queue of its own for both directions. */
+struct perf_endpoint {
+	struct fid_ep *ep;
+	struct fid_cq *cq;
+	uint8_t name[PERF_NAME_MAX];
+	size_t name_len;
+	/* Of the last failed operation, written when perf_endpoint_read() returns a negative value. */
+	void *failed_context;
+	uint64_t failed_flags;
+};
+
+/**
+ * @param info     f->info or f->data_info
+ * @param entries  that the queue should hold
+ * @return 0; -1 with perf_error() set and e empty
+ */
+int perf_endpoint_open(struct perf_endpoint *e, struct perf_fabric *f, struct fi_info *info,
+		       size_t entries);
+
+void perf_endpoint_close(struct perf_endpoint *e);
+
+/** Note why the next entry is an error entry, or why the queue cannot be read. @return -errno */
+int perf_endpoint_read_error(struct perf_endpoint *e, ssize_t rc);
+
+/**
+ * Read completions, which drives manual progress.
+ * @return how many of at most n were written, 0 if there are none; -errno with perf_error() set
+ */
+static inline int perf_endpoint_read(struct perf_endpoint *e, struct fi_cq_data_entry *entries,
+				     size_t n)
+{
+	ssize_t rc = fi_cq_read(e->cq, entries, n);
+
+	if (__builtin_expect(rc >= 0, 1))
+		return (int)rc;
+	return rc == -FI_EAGAIN ? 0 : perf_endpoint_read_error(e, rc);
+}
+
+#endif

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The pmf authors
+"""Fixtures: the built provider, processes, links, hugepages. What a test made goes with it.
+
+PMF_BUILD names the build directory (default: build/). DTS_PROVIDER=tcp has the same programs run over
+libfabric's own provider, which shows whether a failure is the suite's or pmf's.
+"""
+
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from links import LINKS  # noqa: E402  (found through the path above)
+from proc import Runner  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROVIDER = os.environ.get('DTS_PROVIDER', 'pmf')
+HUGE = pathlib.Path('/sys/kernel/mm/hugepages/hugepages-2048kB')
+
+
+def pytest_configure(config):
+    config.addinivalue_line('markers', 'long: minutes or hours; only run by name')
+
+
+@pytest.fixture(scope='session')
+def tree():
+    """What a user has, copied where every user may read it: pmf-run, config/ and the build."""
+    build = pathlib.Path(os.environ.get('PMF_BUILD', ROOT / 'build')).resolve()
+    provider = build / 'src/fabric/libpmf-fi.so'
+    if not provider.exists():
+        pytest.fail(f'{provider} is not there: build first, or set PMF_BUILD')
+    with tempfile.TemporaryDirectory(prefix='pmf-dts-') as name:
+        top = pathlib.Path(name)
+        top.chmod(0o755)
+        (top / 'build/src/fabric').mkdir(parents=True)
+        (top / 'usertools').mkdir()
+        shutil.copytree(ROOT / 'config', top / 'config')
+        shutil.copy(ROOT / 'usertools/pmf-run', top / 'usertools')
+        shutil.copy(provider, top / 'build/src/fabric')
+        perf = build / 'app/pmf-perf'
+        if perf.exists():
+            (top / 'build/app').mkdir()
+            shutil.copy(perf, top / 'build/app')
+        yield top
+
+
+@pytest.fixture
+def run_dir():
+    """A directory for sockets; short, since a socket's path is at most 107 bytes."""
+    with tempfile.TemporaryDirectory(prefix='pmf-') as name:
+        yield pathlib.Path(name)
+
+
+@pytest.fixture
+def runner():
+    """Starts processes."""
+    runner = Runner()
+    yield runner
+    runner.end()
+
+
+@pytest.fixture
+def make_link(run_dir):
+    """Makes a link by its name in links.LINKS."""
+    made = []
+
+    def make(name):
+        kind = LINKS[name]
+        if kind.needs_root and os.geteuid() != 0:
+            pytest.skip('namespaces and interfaces need root')
+        link = kind(run_dir)
+        made.append(link)
+        return link
+
+    yield make
+    for link in made:
+        link.close()
+
+
+@pytest.fixture
+def pmf_run(tree, runner):
+    """Starts a command at one end of a link, as `pmf-run CONFIG COMMAND`; `prefix` words (setpriv,
+    taskset) come before it, inside the end's namespace."""
+    def start(end, *command, prefix=(), env=None):
+        return runner.start([*end.net, *prefix, tree / 'usertools/pmf-run', end.config, *command],
+                            {**end.env, **(env or {})})
+    return start
+
+
+@pytest.fixture(scope='module')
+def hugepages():
+    """256 hugepages for the tests of a module; the pool is as before afterwards."""
+    if os.geteuid() != 0 or not HUGE.exists():
+        pytest.skip('reserving hugepages needs root')
+    count = HUGE / 'nr_hugepages'
+    before = int(count.read_text())
+    missing = max(0, 256 - int((HUGE / 'free_hugepages').read_text()))
+    count.write_text(str(before + missing))
+    got = int(count.read_text()) - before
+    if int((HUGE / 'free_hugepages').read_text()) < 256:
+        count.write_text(str(before))
+        pytest.skip('no memory for 256 hugepages')
+    yield
+    # Taken off again what was put on: another program may have reserved some meanwhile.
+    count.write_text(str(max(0, int(count.read_text()) - got)))
+
+
+@pytest.fixture
+def free_port():
+    """A TCP port nobody uses just now."""
+    import socket
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]

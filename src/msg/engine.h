@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * The engine: one rx/tx queue pair with all flows behind it. Whoever holds the owner word runs it; so
+ * nothing in here is locked. Control calls take the word by waiting for it, readers only try.
+ */
+#ifndef PMF_MSG_ENGINE_H
+#define PMF_MSG_ENGINE_H
+
+#include <rte_hash.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "msg/ep_state.h"
+#include "pmd_glue/frame.h"
+#include "proto/contact.h"
+
+#define PMF_QUANTUM_FRAMES 16 /* frames of one flow before the next flow's turn */
+#define PMF_KICK_BATCH 16     /* posts behind a busy flow before the poster runs a pass */
+#define PMF_RESET_RATE 1000   /* resets per second at most */
+
+/* A flow as the engine keeps it. */
+struct pmf_eflow {
+	struct pmf_flow flow;
+	struct pmf_path path;
+	struct pmf_timer timer;
+	TAILQ_ENTRY(pmf_eflow) ready_link;
+	TAILQ_ENTRY(pmf_eflow) ack_link;
+	bool ready;   /* on engine->ready */
+	bool ack;     /* on engine->acks */
+	bool named;   /* in the address hash */
+	uint32_t index;
+	uint64_t conn;
+	struct pmf_ep *ep;
+	fi_addr_t fi_addr; /* of the peer in the AV, or FI_ADDR_NOTAVAIL */
+	struct pmf_addr peer;
+	/* the eager message under way from the peer; both NULL: its bytes are thrown away */
+	struct pmf_rx *cur_rx;
+	struct pmf_stub *cur_stub;
+	uint64_t cur_msg, cur_left, cur_off;
+	struct pmf_rxq rx_order; /* matched receives, oldest first */
+	struct pmf_rxq bodies;	 /* of those the invited ones */
+	struct pmf_stubq stubs;
+	struct rte_mbuf **held; /* frames ahead of order, by packet number; behind the active part */
+	uint32_t nheld;
+	struct pmf_flow_stats stats;
+};
+
+TAILQ_HEAD(pmf_eflowq, pmf_eflow);
+TAILQ_HEAD(pmf_epq, pmf_ep);
+
+struct pmf_engine {
+	_Atomic uint32_t owner; /* 1: held. Taken by exchange (acquire), given back by store (release) */
+	_Atomic uint32_t waiters; /* control callers that wait for the word: a resident owner steps aside */
+	_Atomic pmf_ns_t last_pass; /* written by the owner, read by the helper thread */
+	_Atomic uint32_t busy; /* flows that are not quiet; for the helper thread and for closing */
+
+	struct pmf_queue *q PMF_CACHE_ALIGNED;
+	struct pmf_port *port;
+	const struct pmf_conf *conf;
+	uint32_t window, window_mask;
+	uint32_t idle_rx; /* passes in a row that received nothing */
+	bool manual_acks; /* the reader drives: two empty passes flush acknowledgements */
+	struct pmf_eflowq ready, acks;
+	struct pmf_epq eps, orphans;
+	struct pmf_wheel wheel;
+	struct pmf_eflow **flows; /* by index */
+	uint32_t nflows, flows_cap, flow_free_hint;
+	struct pmf_cq_feed *dirty_cqs;
+	struct pmf_cntr_feed *dirty_cntrs;
+	LIST_HEAD(, pmf_cq_feed) stalled;
+	/* unexpected memory */
+	struct pmf_stubq stub_free;
+	uint32_t nstub_free;
+	struct pmf_block *block_free;
+	uint32_t nblock_free;
+	uint32_t nheld, held_max;
+	void *active_free; /* lent to flows with something in flight; linked through the first word */
+	pmf_ns_t next_tick, reset_window;
+	uint32_t resets;
+
+	struct pmf_flow_conf fconf;
+	struct pmf_contact_key key;
+	struct rte_hash *by_name; /* struct pmf_flow_name → struct pmf_eflow */
+	struct pmf_ep **ep_of_port; /* 65,536 */
+	void *stub_mem, *block_mem;
+	struct pmf_engine_stats stats;
+	uint16_t port_hint;
+	_Atomic uint32_t sleepers; /* readers that sleep on a wait object: the helper thread drives */
+	_Atomic uint32_t autos;	   /* domains in automatic progress: a worker thread runs */
+	struct pmf_worker *worker;
+	TAILQ_ENTRY(pmf_engine) link; /* the stack's list */
+};
+
+/* Key of the address hash: compared as bytes. */
+struct pmf_flow_name {
+	struct pmf_addr peer;
+	uint16_t local_port;
+};
+static_assert(sizeof(struct pmf_flow_name) == 20, "hashed as bytes");
+
+/* ---- the owner word ---- */
+
+static inline bool pmf_engine_try(struct pmf_engine *e)
+{
+	if (atomic_load_explicit(&e->owner, memory_order_relaxed))
+		return false;
+	/* acquire pairs with the release in pmf_engine_release(): all that the last owner did is seen */
+	return atomic_exchange_explicit(&e->owner, 1, memory_order_acquire) == 0;
+}
+
+static inline void pmf_engine_release(struct pmf_engine *e)
+{
+	atomic_store_explicit(&e->owner, 0, memory_order_release);
+}
+
+/** Control path: wait for the owner word. Resident owners give it up between passes when asked. */
+void pmf_engine_lock(struct pmf_engine *e);
+void pmf_engine_unlock(struct pmf_engine *e);
+
+/* ---- engine.c; control path ---- */
+
+/** @return 0, -ENOMEM */
+int pmf_engine_open(struct pmf_queue *q, const struct pmf_conf *conf, struct pmf_engine **out);
+void pmf_engine_close(struct pmf_engine *e);
+
+/* ---- passes; owner only ---- */
+
+/** One whole pass. @return whether there was anything to do. */
+bool pmf_engine_pass(struct pmf_engine *e);
+/** The tx half for a poster: send what @p ep has posted to flows that have nothing in flight. */
+void pmf_engine_kick(struct pmf_engine *e, struct pmf_ep *ep);
+
+/* engine_rx.c */
+bool pmf_engine_receive(struct pmf_engine *e, pmf_ns_t now);
+void pmf_engine_release_held(struct pmf_engine *e, struct pmf_eflow *ef);
+
+/* engine_tx.c */
+bool pmf_engine_submit(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now);
+bool pmf_engine_transmit(struct pmf_engine *e, pmf_ns_t now);
+void pmf_engine_flush_acks(struct pmf_engine *e, pmf_ns_t now);
+
+/* engine_flow.c */
+struct pmf_eflow *pmf_eflow_to(struct pmf_engine *e, struct pmf_ep *ep, fi_addr_t dest, pmf_ns_t now,
+			       int *err);
+struct pmf_eflow *pmf_eflow_find(struct pmf_engine *e, uint16_t local_port, const struct pmf_addr *peer);
+struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_addr *peer,
+				 pmf_ns_t now, int *err);
+/** After any call into the flow: completions, death, ready list, timer. @return false: the flow is gone */
+bool pmf_eflow_settle(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now);
+/** Take it out of names and tables and free it; its items are done. */
+void pmf_eflow_free(struct pmf_engine *e, struct pmf_eflow *ef, int error);
+/** Lend the active part if the flow wants one. @return false: no memory now */
+bool pmf_eflow_activate(struct pmf_engine *e, struct pmf_eflow *ef);
+void pmf_eflow_unname(struct pmf_engine *e, struct pmf_eflow *ef);
+
+/* match.c */
+void pmf_match_posted(struct pmf_engine *e, struct pmf_ep *ep, struct pmf_rx *rx);
+void pmf_match_start(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec);
+int pmf_match_cont(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec);
+int pmf_match_body(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec);
+void pmf_match_abort(struct pmf_engine *e, struct pmf_eflow *ef, uint64_t msg);
+/** The flow is dead or its endpoint closes: end what it had begun. */
+void pmf_match_flow_end(struct pmf_engine *e, struct pmf_eflow *ef, int error);
+void pmf_match_ep_end(struct pmf_engine *e, struct pmf_ep *ep);
+
+/* unexpected.c */
+int pmf_unexpected_init(struct pmf_engine *e);
+void pmf_unexpected_fini(struct pmf_engine *e);
+struct pmf_stub *pmf_stub_get(struct pmf_engine *e);
+bool pmf_stub_reserve(struct pmf_engine *e, struct pmf_stub *s, uint64_t total);
+void pmf_stub_write(struct pmf_stub *s, uint64_t off, const uint8_t *bytes, uint32_t len);
+void pmf_stub_read(struct pmf_stub *s, struct pmf_rx *rx);
+void pmf_stub_put(struct pmf_engine *e, struct pmf_stub *s);
+
+/* complete.c */
+void pmf_complete_tx(struct pmf_engine *e, struct pmf_tx *tx, int err);
+void pmf_complete_rx(struct pmf_engine *e, struct pmf_rx *rx);
+void pmf_complete_retry(struct pmf_engine *e);
+void pmf_complete_wake(struct pmf_engine *e);
+
+/* ep_close.c: an orphan has nothing left to send, or its time is over. */
+void pmf_ep_reap(struct pmf_engine *e, pmf_ns_t now);
+
+#endif

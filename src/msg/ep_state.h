@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * struct pmf_ep. Three parts on cache lines of their own: what posting threads write, what the engine's
+ * owner writes, and what nobody writes after fi_enable.
+ */
+#ifndef PMF_MSG_EP_STATE_H
+#define PMF_MSG_EP_STATE_H
+
+#include <rte_ring.h>
+#include <stdatomic.h>
+
+#include "msg/ep.h"
+#include "msg/transfer.h"
+
+struct pmf_engine;
+
+enum pmf_ep_state {
+	PMF_EP_NEW,	 /* being bound */
+	PMF_EP_ENABLED,	 /* on its engine */
+	PMF_EP_ORPHAN,	 /* closed by the application; sends what it owes */
+	PMF_EP_STATES
+};
+
+struct pmf_ep {
+	struct fid_ep fid; /* first: calls get this address */
+
+	/* Set before fi_enable ends, then only read. */
+	struct pmf_engine *engine;
+	struct pmf_progress *progress;
+	struct pmf_peers *peers;
+	_Atomic int state; /* enum pmf_ep_state; written under the owner word, read by posters */
+	bool can_send, can_recv;
+	bool tx_selective, rx_selective;
+	bool kick; /* manual progress: posting runs the tx half of a pass */
+	uint32_t inject_size, iov_limit;
+	uint64_t max_msg_size;
+	uint64_t tx_op_flags, rx_op_flags;
+	struct rte_ring *tx_free, *tx_ring; /* free transfers; posted ones */
+	struct rte_ring *rx_free, *rx_ring;
+	struct pmf_cq_feed *tx_cq, *rx_cq;
+	struct pmf_cntr_feed *tx_cntr, *rx_cntr;
+	struct pmf_addr addr;
+	uint64_t inc; /* incarnation */
+	uint32_t tx_size, rx_size;
+	size_t tx_stride;
+	uint8_t *tx_mem;
+	struct pmf_rx *rx_mem;
+	TAILQ_ENTRY(pmf_ep) peers_link; /* peers->eps; the AV's lock */
+
+	/* Posting threads. A hint only: written racily under FI_THREAD_SAFE, which costs a pass at most. */
+	_Atomic uint32_t unkicked PMF_CACHE_ALIGNED; /* posts since the engine last drained the ring */
+
+	/* The engine owner's. */
+	TAILQ_ENTRY(pmf_ep) link PMF_CACHE_ALIGNED; /* engine->eps or engine->orphans */
+	struct pmf_rxq posted;
+	uint32_t nposted;
+	uint32_t nflows;
+	struct pmf_stubq unexpected;
+	pmf_ns_t linger_until;
+	struct pmf_eflow **flow_of[PMF_PEERS_CHUNKS]; /* fi_addr_t → flow, as pmf_peers is laid out */
+	struct pmf_ep_stats stats;
+};
+
+static inline struct pmf_ep *pmf_ep_of(struct fid_ep *fid)
+{
+	return (struct pmf_ep *)fid;
+}
+
+static inline struct pmf_tx *pmf_ep_tx(struct pmf_ep *ep, uint32_t i)
+{
+	return (struct pmf_tx *)(ep->tx_mem + i * ep->tx_stride);
+}
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * Descriptors that DPDK opens are made close-on-exec, which it does not do itself: a program that
+ * the application starts must not hold our memory, sockets and devices.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "pmd_glue/eal_internal.h"
+
+static void fds_walk(void (*fn)(int fd, void *arg), void *arg)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *e;
+
+	if (!dir)
+		return;
+	while ((e = readdir(dir))) {
+		int fd = atoi(e->d_name);
+
+		if (e->d_name[0] != '.' && fd != dirfd(dir))
+			fn(fd, arg);
+	}
+	closedir(dir);
+}
+
+static void fd_note(int fd, void *arg)
+{
+	struct pmf_fdset *set = arg;
+
+	if (fd < PMF_FDSET_MAX)
+		set->bits[fd / 64] |= 1ull << (fd % 64);
+}
+
+void pmf_fdset_take(struct pmf_fdset *set)
+{
+	memset(set, 0, sizeof(*set));
+	fds_walk(fd_note, set);
+}
+
+static void fd_mark_new(int fd, void *arg)
+{
+	const struct pmf_fdset *before = arg;
+	int flags;
+
+	if (fd >= PMF_FDSET_MAX || before->bits[fd / 64] >> (fd % 64) & 1)
+		return;
+	flags = fcntl(fd, F_GETFD);
+	if (flags >= 0 && !(flags & FD_CLOEXEC))
+		fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+}
+
+void pmf_fdset_cloexec_new(const struct pmf_fdset *before)
+{
+	struct pmf_fdset copy = *before;
+
+	fds_walk(fd_mark_new, &copy);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * Frames: from the device to a UDP payload and back. Engine owner only, unless said otherwise.
+ * Frames that are not ours to deliver (ARP, ND, ICMP echo, bad ones) are answered or counted here.
+ */
+#ifndef PMF_PMD_FRAME_H
+#define PMF_PMD_FRAME_H
+
+#include "pmd_glue/port.h"
+
+#define PMF_L2L3L4_MAX (14 + 4 + 40 + 8)
+
+/* A checked UDP datagram in one mbuf segment. Pointers live as long as the mbuf. */
+struct pmf_frame {
+	uint8_t *payload;
+	uint16_t len; /* bytes of payload, padding cut off */
+	uint16_t dst_port;
+	uint16_t src_port;
+	uint8_t ecn; /* the two bits of RFC 3168: 3 is CE */
+	bool v6;
+	bool multicast;
+	const uint8_t *src_ip; /* 4 or 16 bytes */
+	const uint8_t *dst_ip;
+};
+
+/** The source as an address with the source's UDP port. */
+void pmf_frame_src(const struct pmf_frame *f, struct pmf_addr *out);
+
+/**
+ * Take what the device (and the loop ring, and the fault component) has.
+ * @return number of mbufs in @p m, at most @p n; owned by the caller
+ */
+uint16_t pmf_queue_rx(struct pmf_queue *q, struct rte_mbuf **m, uint16_t n, pmf_ns_t now);
+
+/**
+ * Check one received frame: lengths, addresses, checksums.
+ * @return true: @p f is filled and the mbuf stays the caller's; false: the mbuf was used up (ARP, ND,
+ *         echo answered; or dropped and counted by cause)
+ */
+bool pmf_frame_parse(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame *f, pmf_ns_t now);
+
+/*
+ * How to reach one peer endpoint: the headers, built once. The MAC address is refreshed when the
+ * neighbour's generation changes.
+ */
+struct pmf_path {
+	uint8_t hdr[PMF_L2L3L4_MAX]; /* flush with the end, so that one copy fits every shape */
+	uint8_t hdr_len;
+	bool v6;
+	bool local;	      /* an address of this port: goes through the loop ring */
+	uint8_t loop_queue;   /* local: the queue whose loop ring takes the frames; 0 at first */
+	uint16_t neigh;	      /* index in the port's table */
+	uint32_t neigh_gen;   /* generation that hdr's MAC address is from; 0: unresolved */
+	uint32_t pseudo_sum;  /* of the UDP pseudo header, without the length */
+	uint32_t ip_sum;      /* of the IPv4 header, without the length */
+};
+
+/**
+ * Prepare the headers towards @p dst. No frame is sent; resolution starts with the first one.
+ * @param sport  UDP source port: entropy for ECMP and RSS only
+ * @return 0; -ENETUNREACH: no address of that family, or off-link without a gateway;
+ *         -ENOBUFS: neighbour table full
+ */
+int pmf_path_init(struct pmf_path *path, struct pmf_port *port, const struct pmf_addr *dst,
+		  uint16_t sport);
+
+/** Change the source port of a path (to leave a dead ECMP path). */
+void pmf_path_set_sport(struct pmf_path *path, uint16_t sport);
+
+/** Frames that can still be staged before pmf_queue_flush() must make room. */
+static inline uint16_t pmf_queue_room(const struct pmf_queue *q)
+{
+	return (uint16_t)(PMF_TX_STAGE - q->nstage);
+}
+
+/**
+ * A buffer for one datagram: headroom for the headers is reserved.
+ * @return the mbuf; write up to port->max_payload bytes at rte_pktmbuf_mtod(); NULL: counted
+ */
+struct rte_mbuf *pmf_frame_alloc(struct pmf_queue *q);
+
+/**
+ * Put the headers before @p len payload bytes and stage the frame; needs pmf_queue_room() > 0.
+ * Takes the mbuf in every case. An unresolved neighbour: the frame waits in a short queue there,
+ * or is dropped and counted.
+ * @param ect  set ECN capable transport (ECT(0)) in the IP header
+ */
+void pmf_frame_send(struct pmf_queue *q, struct pmf_path *path, struct rte_mbuf *m, uint16_t len,
+		    bool ect, pmf_ns_t now);
+
+/** Give all staged frames to the device in one burst. What it does not take stays staged. */
+void pmf_queue_flush(struct pmf_queue *q);
+
+/**
+ * Periodic work of the port's frames: neighbour retries and ageing, delayed frames of the fault
+ * component. Owner of the engine of queue 0, about once a millisecond.
+ */
+void pmf_queue_tick(struct pmf_queue *q, pmf_ns_t now);
+
+#endif

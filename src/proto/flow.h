@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * A flow: the reliable datagram protocol between one local and one remote endpoint, both directions.
+ * Bytes and a clock in, bytes and verdicts out: no I/O, no clock, no allocation, no globals. All calls
+ * are the engine owner's; `now` is never less than an earlier `now` of the same flow.
+ *
+ * Received packets are processed strictly in order of packet number (those ahead of order are
+ * acknowledged selectively and held by the caller), and a packet counts as acknowledged only after its
+ * caller has processed it. So a cumulative acknowledgement means: matched and placed in the posted
+ * buffer, kept in memory of the receiver, or named by a HOLD record. A send completes when it is
+ * acknowledged cumulatively and all HOLD records that the acknowledgement counts have arrived.
+ */
+#ifndef PMF_PROTO_FLOW_H
+#define PMF_PROTO_FLOW_H
+
+#include <sys/uio.h>
+
+#include "pmf_common.h"
+#include "proto/cc.h"
+#include "proto/rtt.h"
+#include "proto/wheel.h"
+#include "proto/wire.h"
+
+/* What a receiver pays for a message, counted in the credit: its head, and its bytes if they come at once. */
+#define PMF_MSG_HEAD_COST 64u
+static inline uint64_t pmf_msg_cost(uint64_t len, bool eager)
+{
+	return PMF_MSG_HEAD_COST + (eager ? (len + 63) & ~63ull : 0);
+}
+
+/* The same for all flows of an engine; kept by pointer. Times in ns. */
+struct pmf_flow_conf {
+	pmf_ns_t ack_delay;  /* an acknowledgement waits at most this for something to ride on */
+	uint32_t ack_every;  /* packets received that are acknowledged at once */
+	pmf_ns_t dead_after; /* unanswered for this long while an answer is due: the peer is dead */
+	pmf_ns_t min_rto, max_rto;
+	uint32_t window;      /* packets in flight and held ahead of order; a power of two */
+	uint32_t eager_limit; /* longer messages are announced, bytes */
+	uint64_t rx_credit;   /* message cost that a peer may have unreturned here, bytes */
+	uint64_t first_credit; /* the grant in a challenge, bytes, at most rx_credit */
+	uint16_t max_payload; /* UDP payload that the port bears, at least PMF_WIRE_MIN_PAYLOAD */
+};
+
+/* Kinds of an item. */
+enum pmf_item_kind { PMF_ITEM_MSG, PMF_ITEM_INVITE, PMF_ITEM_HOLD, PMF_ITEM_ABORT };
+
+/* Where an item is. The flow's setter checks the steps. */
+enum pmf_item_state {
+	PMF_ITEM_NEW,	   /* not in a flow */
+	PMF_ITEM_QUEUED,   /* in a send queue; not or not wholly sent, or not acknowledged */
+	PMF_ITEM_PARKED,   /* acknowledged; waits for an invitation or for HOLD records under way */
+	PMF_ITEM_DONE	   /* on flow->done, status set */
+};
+
+/*
+ * One message or control record to send; embedded by the caller. The caller fills the first block and
+ * keeps item and bytes unchanged until the item comes out of flow->done.
+ */
+struct pmf_item {
+	STAILQ_ENTRY(pmf_item) link;
+	union {
+		const void *buf;	 /* niov == 1: the bytes */
+		const struct iovec *iov; /* niov > 1; stays with the caller as the bytes do */
+	};
+	uint64_t len;
+	uint64_t data; /* CQ data, with PMF_RF_DATA in flags */
+	uint8_t flags; /* PMF_RF_DATA */
+	uint8_t niov;
+	uint8_t kind;
+	/* the flow's */
+	uint8_t state;
+	uint8_t mode;  /* eager, announced, body; decided at the first transmission */
+	bool aborted;  /* bytes are not to be read any more */
+	bool held;     /* a HOLD named it */
+	uint8_t spare;
+	int32_t status; /* on done: 0 or a negative errno */
+	uint32_t cursor_iov; /* cache: where the next byte to cut stands */
+	uint64_t msg;	     /* message number; of INVITE, HOLD, ABORT: the number they name */
+	TAILQ_ENTRY(pmf_item) park;
+};
+
+STAILQ_HEAD(pmf_itemq, pmf_item);
+TAILQ_HEAD(pmf_itempark, pmf_item);
+
+enum pmf_flow_state {
+	PMF_FLOW_IDLE,	  /* nothing sent yet */
+	PMF_FLOW_HELLO,	  /* hello sent, waits for the challenge */
+	PMF_FLOW_OPENING, /* data goes out with the answer in it until the peer's id is known */
+	PMF_FLOW_OPEN,
+	PMF_FLOW_RESYNC, /* data stops until the peer has told where it stands (path MTU fell) */
+	PMF_FLOW_DEAD,	 /* error set; all items are on done */
+	PMF_FLOW_STATES
+};
+extern const char *const pmf_flow_state_name[PMF_FLOW_STATES];
+
+struct pmf_flow_active; /* windows of a flow that has something in flight; flow_active.h */
+
+#define PMF_FLOW_STATS(X)                                                                          \
+	X(tx_packets, "packets", "data packets sent, first time")                                  \
+	X(tx_bytes, "bytes", "message bytes sent, first time")                                     \
+	X(tx_msgs, "messages", "messages sent whole and acknowledged")                             \
+	X(tx_retrans, "packets", "data packets sent again")                                        \
+	X(tx_spurious, "packets", "sent again although the first copy had arrived")                \
+	X(tx_acks, "packets", "acknowledgements sent alone")                                       \
+	X(tx_probes, "packets", "probes sent")                                                     \
+	X(tx_hellos, "packets", "hellos sent")                                                     \
+	X(tx_announced, "messages", "messages announced first")                                    \
+	X(tx_held, "messages", "eager messages that the peer asked to hold")                       \
+	X(timeouts, "times", "retransmission timeouts")                                            \
+	X(tail_probes, "times", "tail loss probes")                                                \
+	X(credit_stalls, "times", "sending stopped for want of credit")                            \
+	X(mtu_raised, "times", "path MTU proven larger")                                           \
+	X(mtu_fell, "times", "path MTU fell back")                                                 \
+	X(rx_packets, "packets", "data packets accepted")                                          \
+	X(rx_bytes, "bytes", "message bytes accepted")                                             \
+	X(rx_msgs, "messages", "messages begun by the peer")                                       \
+	X(rx_dups, "packets", "dropped: received before")                                          \
+	X(rx_outside, "packets", "dropped: outside the window")                                    \
+	X(rx_ahead, "packets", "held ahead of order")                                              \
+	X(rx_bad, "packets", "dropped: not acceptable in this state")                              \
+	X(rx_ce, "packets", "received with a congestion mark")                                     \
+	X(rx_held, "messages", "messages that found no memory here and were held at the sender")   \
+	X(rx_resets, "packets", "reset hints received")
+
+struct pmf_flow_stats {
+	PMF_FLOW_STATS(PMF_STAT_FIELD)
+};
+extern const struct pmf_stat_desc pmf_flow_stat_desc[];
+extern const unsigned int pmf_flow_stat_count;
+
+/* Who the two ends are. */
+struct pmf_flow_ident {
+	uint64_t inc;	/* incarnation of the local endpoint */
+	uint64_t conn;	/* chosen here: flow index in the low 32 bits, random above */
+	uint64_t nonce; /* random, for the hello */
+	struct pmf_addr local, peer;
+};
+
+/*
+ * The resident part. Fields are the flow's own unless a comment says that the engine reads them.
+ * (The layout is proto's to arrange: what an active flow touches per packet stands first.)
+ */
+struct pmf_flow;
+#include "proto/flow_state.h" /* defines struct pmf_flow */
+
+/** Start a flow in PMF_FLOW_IDLE. @p conf and @p stats are kept by pointer; several flows may share stats. */
+void pmf_flow_init(struct pmf_flow *f, const struct pmf_flow_conf *conf,
+		   const struct pmf_flow_ident *id, struct pmf_flow_stats *stats, pmf_ns_t now);
+
+/** Append a message (PMF_ITEM_MSG): it gets its message number now. */
+void pmf_flow_push(struct pmf_flow *f, struct pmf_item *item);
+
+/* ---- the active part ---- */
+
+size_t pmf_flow_active_size(uint32_t window);
+/** @return whether the flow needs an active part to go on and has none. */
+bool pmf_flow_needs_active(const struct pmf_flow *f);
+/** Lend @p mem, pmf_flow_active_size() bytes, cache aligned; it is initialised here. */
+void pmf_flow_lend(struct pmf_flow *f, void *mem);
+/** Take it back: only when pmf_flow_is_quiet(). @return the memory */
+void *pmf_flow_reclaim(struct pmf_flow *f);
+/** @return nothing in flight, nothing ahead of order, nothing to send: the active part is not needed. */
+bool pmf_flow_is_quiet(const struct pmf_flow *f);
+
+/* ---- sending ---- */
+
+/** @return whether pmf_flow_tx() would give a packet at @p now. Cheap. */
+bool pmf_flow_wants_tx(const struct pmf_flow *f, pmf_ns_t now);
+
+/**
+ * Make the next packet of any type: hello, open, data (first or again), acknowledgement, probe.
+ * Acknowledgements go alone only when due (pmf_flow_ack_due()); they ride on everything else.
+ * @param buf  where the UDP payload goes; bytes of messages are copied
+ * @param cap  at least conf->max_payload
+ * @param ect  set to whether the frame should be marked ECN capable (data only)
+ * @return length; 0: nothing to send now
+ */
+size_t pmf_flow_tx(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap, bool *ect);
+
+/* ---- receiving ---- */
+
+enum pmf_verdict {
+	PMF_RX_NONE,  /* acknowledgement or control: all done */
+	PMF_RX_NEXT,  /* next in order: read its records, then pmf_flow_rx_done() */
+	PMF_RX_AHEAD, /* ahead of order: keep the frame under *psn, or forget it by pmf_flow_rx_refuse() */
+	PMF_RX_DROP,  /* duplicate, outside the window or not acceptable; counted */
+	PMF_RX_FLUSH, /* done, and what was kept ahead of order is to be dropped (resynchronised) */
+	PMF_RX_DEAD   /* the flow died (f->error) */
+};
+
+/**
+ * Account a received OPEN, DATA, ACK or PROBE for this flow: acknowledgement, credit, loss detection.
+ * Items that are finished are appended to f->done.
+ * @param ecn  the two bits of the IP header
+ * @param psn  set on NEXT and AHEAD
+ */
+enum pmf_verdict pmf_flow_rx(struct pmf_flow *f, const struct pmf_hdr *hdr, uint8_t ecn, pmf_ns_t now,
+			     pmf_psn_t *psn);
+
+/* A walk over the records of one packet that is next in order. */
+struct pmf_rec_iter {
+	const uint8_t *p;
+	size_t left;
+};
+
+/**
+ * Next record for the caller: START (msg = the next number, in order), CONT, BODY or ABORT. INVITE and HOLD
+ * are dealt with inside (their effect shows on f->done and in pmf_flow_wants_tx()).
+ * @return 1: @p rec; 0: end; -EPROTO: the peer broke the protocol, the caller kills the flow
+ */
+int pmf_flow_next_rec(struct pmf_flow *f, struct pmf_rec_iter *it, struct pmf_rec *rec);
+
+/** The packet that was NEXT has been processed: advance. The following one may be held by the caller. */
+void pmf_flow_rx_done(struct pmf_flow *f, pmf_ns_t now);
+
+/** The packet that was NEXT or AHEAD could not be taken (no memory): as if it had not come. */
+void pmf_flow_rx_refuse(struct pmf_flow *f, pmf_psn_t psn);
+
+/** A message's cost is free again: it was matched at once, or has left the unexpected memory. */
+void pmf_flow_credit_return(struct pmf_flow *f, uint64_t cost);
+
+/** Ask for the bytes of an announced or held message. @p item is the caller's until it is on done. */
+void pmf_flow_invite(struct pmf_flow *f, struct pmf_item *item, uint64_t msg);
+
+/** Tell that the bytes of eager message @p msg were not kept; before pmf_flow_rx_done() of its START. */
+void pmf_flow_hold(struct pmf_flow *f, struct pmf_item *item, uint64_t msg);
+
+/* ---- acknowledgements ---- */
+
+/** @return whether something received is not acknowledged yet. */
+bool pmf_flow_ack_pending(const struct pmf_flow *f);
+/** When a pending acknowledgement must go at the latest; PMF_NS_NEVER if none. */
+pmf_ns_t pmf_flow_ack_due(const struct pmf_flow *f);
+/** Let it go with the next pmf_flow_tx(), alone if need be. */
+void pmf_flow_ack_now(struct pmf_flow *f);
+
+/* ---- time ---- */
+
+/** When pmf_flow_on_timer() wants to be called; PMF_NS_NEVER: not at all. Acknowledgements included. */
+pmf_ns_t pmf_flow_deadline(const struct pmf_flow *f);
+/** Early calls do no harm. Afterwards there may be something to send, items on done, or a dead flow. */
+void pmf_flow_on_timer(struct pmf_flow *f, pmf_ns_t now);
+
+/* ---- contact; see contact.h for the stateless half ---- */
+
+struct pmf_contact;
+/** A valid OPEN names this flow's two ends: bind the peer's incarnation and connection id. Idempotent. */
+void pmf_flow_accept(struct pmf_flow *f, const struct pmf_contact *c, pmf_ns_t now);
+/** A CHALLENGE for this flow's connection id. @return 0, or -EBADMSG when it answers no hello of ours */
+int pmf_flow_on_challenge(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now);
+/** A RESET that names this flow's peer: not believed, verified by a hello. */
+void pmf_flow_on_reset(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now);
+
+/* ---- ends ---- */
+
+/** Its bytes are not the flow's any more (the endpoint closes): the peer gets ABORT unless all was sent. */
+void pmf_flow_abort(struct pmf_flow *f, struct pmf_item *item);
+
+/** The flow is dead with @p error (positive errno): every item goes to done with that status. */
+void pmf_flow_kill(struct pmf_flow *f, int error);
+
+#endif
