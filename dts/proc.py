@@ -82,6 +82,8 @@ class Process:
         return (f'{" ".join(self.command)}\n  exit code: {self.popen.poll()}'
                 f'\n--- out ---\n{self.out}\n--- err ---\n{self.err}')
 
+    __repr__ = __str__  # what an assertion prints
+
 
 class Runner:
     """Starts processes, and ends those that are left."""
