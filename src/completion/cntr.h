@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Counters: one slot for each engine that feeds the counter, written by that engine's owner alone and
- * summed by the reader; set, add, seterr, adderr are kept as a base.
+ * Counters: one slot for each engine that feeds the counter, written by that engine's owner alone
+ * and summed by the reader; set, add, seterr, adderr are kept as a base.
  */
 #ifndef PMF_COMPLETION_CNTR_H
 #define PMF_COMPLETION_CNTR_H
@@ -35,12 +35,16 @@ struct pmf_cntr {
 	struct pmf_cntr_feed *_Atomic feed[PMF_MAX_FEEDS];
 };
 
+/** Fill @p c in place (fid excepted). @return 0, -EINVAL, -ENOMEM */
 int pmf_cntr_init(struct pmf_cntr *c, const struct fi_cntr_attr *attr);
 void pmf_cntr_fini(struct pmf_cntr *c);
+/** The slot of @p engine, made if missing; counts a reference. Control path, under the domain's
+ * lock. */
 struct pmf_cntr_feed *pmf_cntr_feed_get(struct pmf_cntr *c, void *engine);
 void pmf_cntr_feed_put(struct pmf_cntr_feed *feed);
 
-/** Engine owner: one success of @p len payload bytes, released so that the bytes are seen with it. */
+/** Engine owner: one success of @p len payload bytes, released so that the bytes are seen with it.
+ */
 static inline void pmf_cntr_feed_ok(struct pmf_cntr_feed *f, uint64_t len)
 {
 	uint64_t v = atomic_load_explicit(&f->ok, memory_order_relaxed);
@@ -55,7 +59,14 @@ static inline void pmf_cntr_feed_err(struct pmf_cntr_feed *f)
 	atomic_store_explicit(&f->err, v + 1, memory_order_release);
 }
 
+/** Any thread: what fi_cntr_read and fi_cntr_readerr return. Drive nothing. */
 uint64_t pmf_cntr_value(struct pmf_cntr *c);
 uint64_t pmf_cntr_errors(struct pmf_cntr *c);
+
+/** Any thread: set or add to the value (or the error value), and wake who waits for it. */
+void pmf_cntr_set(struct pmf_cntr *c, uint64_t value);
+void pmf_cntr_add(struct pmf_cntr *c, uint64_t value);
+void pmf_cntr_set_errors(struct pmf_cntr *c, uint64_t value);
+void pmf_cntr_add_errors(struct pmf_cntr *c, uint64_t value);
 
 #endif

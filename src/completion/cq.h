@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Completion queues: one single-producer ring for each engine that feeds the queue. The engine's owner
- * writes, the reader takes the rings in turn. Several readers exclude each other by a try-lock
- * (FI_THREAD_SAFE only). Nothing here runs an engine: that is msg's.
+ * Completion queues: one single-producer ring for each engine that feeds the queue. The engine's
+ * owner writes, the reader takes the rings in turn. Several readers exclude each other by a
+ * try-lock (FI_THREAD_SAFE only). Nothing here runs an engine: that is msg's.
  */
 #ifndef PMF_COMPLETION_CQ_H
 #define PMF_COMPLETION_CQ_H
@@ -37,8 +37,8 @@ struct pmf_cq;
 struct pmf_cq_feed;
 
 /*
- * A completion that found its ring full waits in the transfer that it is about, on its feed's list; the
- * transfer is not free before it has moved. Engine's owner only.
+ * A completion that found its ring full waits in the transfer that it is about, on its feed's list;
+ * the transfer is not free before it has moved. Engine's owner only.
  */
 struct pmf_cq_pending {
 	STAILQ_ENTRY(pmf_cq_pending) link;
@@ -49,29 +49,32 @@ struct pmf_cq_pending {
 struct pmf_cq_feed {
 	struct rte_ring *ring; /* elements of sizeof(struct pmf_cqe), SP/SC */
 	struct pmf_cq *cq;
-	unsigned int refs;  /* endpoints of this engine bound to the CQ; control path */
-	bool dirty;	    /* the engine has written in this pass and owes a pmf_wait_wake() */
+	unsigned int refs; /* endpoints of this engine bound to the CQ; control path */
+	bool dirty;	   /* the engine has written in this pass and owes a pmf_wait_wake() */
 	struct pmf_cq_feed *dirty_next; /* the engine's list */
-	void *engine;	    /* key of the feed: the engine, never followed here */
-	STAILQ_HEAD(, pmf_cq_pending) pending; /* the engine's; non-empty: new completions queue behind */
-	LIST_ENTRY(pmf_cq_feed) stalled;       /* the engine's list of feeds with something pending */
+	void *engine;			/* key of the feed: the engine, never followed here */
+	/* the engine's; non-empty: new completions queue behind */
+	STAILQ_HEAD(, pmf_cq_pending) pending;
+	LIST_ENTRY(pmf_cq_feed) stalled; /* the engine's list of feeds with something pending */
 };
 
 struct pmf_cq {
 	struct fid_cq fid; /* ops are set by fabric; read calls are msg's */
 	enum fi_cq_format format;
-	size_t size; /* entries of each feed's ring, power of two */
+	size_t size; /* entries of each feed's ring */
 	bool locked; /* FI_THREAD_SAFE: readers take `busy` */
 	struct pmf_wait wait;
-	void *domain;	      /* struct pmf_domain of fabric, never followed here */
-	void *progress;	      /* what msg needs to run passes (struct pmf_progress *) */
-	_Atomic int refs;     /* bound endpoints: fi_close is -FI_EBUSY while not 0 */
+	void *domain;	  /* struct pmf_domain of fabric, never followed here */
+	void *progress;	  /* what msg needs to run passes (struct pmf_progress *) */
+	_Atomic int refs; /* bound endpoints: fi_close is -FI_EBUSY while not 0 */
 	_Atomic uint32_t nfeeds;
-	struct pmf_cq_feed *_Atomic feed[PMF_MAX_FEEDS]; /* set by the control path, read by readers */
+	/* set by the control path, read by readers */
+	struct pmf_cq_feed *_Atomic feed[PMF_MAX_FEEDS];
 	/* the reader's */
 	atomic_flag busy PMF_CACHE_ALIGNED;
 	uint32_t next_feed;
-	uint32_t stash_head, stash_count; /* taken from a ring, not yet given out; an error stays here */
+	uint32_t stash_head,
+		stash_count; /* taken from a ring, not yet given out; an error stays here */
 	struct pmf_cqe stash[PMF_CQ_STASH];
 	uint8_t err_data[64]; /* valid until the next read */
 };
@@ -81,14 +84,16 @@ int pmf_cq_init(struct pmf_cq *cq, const struct fi_cq_attr *attr, bool locked);
 /** Free rings and wait object. The caller has checked refs. */
 void pmf_cq_fini(struct pmf_cq *cq);
 
-/** The feed of @p engine, made if missing; counts a reference. Control path, any thread, under the domain's lock. */
+/** The feed of @p engine, made if missing; counts a reference. Control path, any thread, under the
+ * domain's lock. */
 struct pmf_cq_feed *pmf_cq_feed_get(struct pmf_cq *cq, void *engine);
 void pmf_cq_feed_put(struct pmf_cq_feed *feed);
 
 /** Engine owner: write one completion. @return false when the ring is full: nothing was written. */
 static inline bool pmf_cq_feed_write(struct pmf_cq_feed *feed, const struct pmf_cqe *e)
 {
-	return rte_ring_sp_enqueue_elem(feed->ring, e, sizeof(*e)) == 0;
+	/* rte_ring's prototype lacks the const of what it only reads. */
+	return rte_ring_sp_enqueue_elem(feed->ring, (void *)(uintptr_t)e, sizeof(*e)) == 0;
 }
 
 /**
@@ -106,6 +111,7 @@ ssize_t pmf_cq_take_err(struct pmf_cq *cq, struct fi_cq_err_entry *buf, uint64_t
 bool pmf_cq_is_empty(struct pmf_cq *cq);
 
 /** A sentence for prov_errno (positive errno here). */
-const char *pmf_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf, size_t len);
+const char *pmf_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
+			    size_t len);
 
 #endif

@@ -3,9 +3,12 @@
  */
 #include "completion/wait.h"
 
-#include <poll.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rdma/fabric.h>
@@ -47,15 +50,23 @@ static void wait_write(struct pmf_wait *w)
 	atomic_store_explicit(&w->written, 1, memory_order_release);
 }
 
+static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
+{
+	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
+}
+
 void pmf_wait_wake(struct pmf_wait *w)
 {
+	uint32_t armed;
+
 	if (w->fd < 0)
 		return;
-	/* Pairs with the fences of pmf_wait_arm() and pmf_wait_arm_poll(). */
-	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&w->sleepers, memory_order_relaxed) ||
-	    (atomic_load_explicit(&w->polled, memory_order_relaxed) &&
-	     atomic_exchange_explicit(&w->polled, 0, memory_order_relaxed)))
+	armed = atomic_fetch_and_explicit(&w->armed, ~PMF_WAIT_POLLED, memory_order_acq_rel);
+	if (armed >= PMF_WAIT_SLEEPER) {
+		atomic_fetch_add_explicit(&w->ticket, 1, memory_order_release);
+		futex(&w->ticket, FUTEX_WAKE, INT_MAX, NULL);
+	}
+	if (armed & PMF_WAIT_POLLED)
 		wait_write(w);
 }
 
@@ -71,26 +82,24 @@ bool pmf_wait_take_signal(struct pmf_wait *w)
 	       atomic_exchange_explicit(&w->signaled, 0, memory_order_acquire);
 }
 
-void pmf_wait_arm(struct pmf_wait *w)
+uint32_t pmf_wait_arm(struct pmf_wait *w)
 {
-	atomic_fetch_add_explicit(&w->sleepers, 1, memory_order_relaxed);
-	/* Pairs with the fence of pmf_wait_wake(). */
-	atomic_thread_fence(memory_order_seq_cst);
+	uint32_t ticket = atomic_load_explicit(&w->ticket, memory_order_acquire);
+
+	atomic_fetch_add_explicit(&w->armed, PMF_WAIT_SLEEPER, memory_order_acq_rel);
+	return ticket;
 }
 
 void pmf_wait_disarm(struct pmf_wait *w)
 {
-	atomic_fetch_sub_explicit(&w->sleepers, 1, memory_order_relaxed);
-	pmf_wait_quiet(w);
+	atomic_fetch_sub_explicit(&w->armed, PMF_WAIT_SLEEPER, memory_order_acq_rel);
 }
 
 void pmf_wait_arm_poll(struct pmf_wait *w)
 {
 	/* What was written before is nothing that the coming poll() should see. */
 	pmf_wait_quiet(w);
-	atomic_store_explicit(&w->polled, 1, memory_order_relaxed);
-	/* Pairs with the fence of pmf_wait_wake(). */
-	atomic_thread_fence(memory_order_seq_cst);
+	atomic_fetch_or_explicit(&w->armed, PMF_WAIT_POLLED, memory_order_acq_rel);
 }
 
 void pmf_wait_drain(struct pmf_wait *w)
@@ -102,21 +111,19 @@ void pmf_wait_drain(struct pmf_wait *w)
 		return;
 	n = read(w->fd, &value, sizeof(value));
 	(void)n; /* another reader may have been quicker */
-	/* The look at the queue that follows must not move up before the read. */
-	atomic_thread_fence(memory_order_seq_cst);
 }
 
-int pmf_wait_sleep(struct pmf_wait *w, int ms)
+int pmf_wait_sleep(struct pmf_wait *w, uint32_t ticket, int ms)
 {
-	struct pollfd pfd = {.fd = w->fd, .events = POLLIN};
-	int rc;
+	struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000l};
 
 	if (w->fd < 0) {
 		sched_yield();
 		return 0;
 	}
-	rc = poll(&pfd, 1, ms < 0 ? -1 : ms);
-	return rc == 0 ? -EAGAIN : 0;
+	if (futex(&w->ticket, FUTEX_WAIT, ticket, ms < 0 ? NULL : &ts) < 0 && errno == ETIMEDOUT)
+		return -EAGAIN;
+	return 0;
 }
 
 int pmf_wait_control(const struct pmf_wait *w, int command, void *arg)
