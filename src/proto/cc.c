@@ -13,6 +13,7 @@ void pmf_cc_init(struct pmf_cc *cc, uint32_t window)
 	cc->max = PMF_MIN(window, UINT32_MAX / ONE) * ONE;
 	cc->cwnd = PMF_MIN(INITIAL_WINDOW * ONE, cc->max);
 	cc->ssthresh = cc->max;
+	cc->acked = 0;
 	cc->recovery_end = 0;
 	cc->next_send = 0;
 }
@@ -45,10 +46,15 @@ void pmf_cc_on_ack(struct pmf_cc *cc, uint32_t acked, uint32_t inflight, pmf_ns_
 	/* A window that was not used proves nothing about the path (RFC 7661). */
 	if (cwnd == cc->max || 2 * ONE * ((uint64_t)inflight + acked) < cwnd)
 		return;
-	if (cwnd < cc->ssthresh)
+	if (cwnd < cc->ssthresh) {
 		cwnd += (uint64_t)acked * ONE;
-	else
-		cwnd += PMF_MAX((uint64_t)acked * ONE * ONE / cwnd, acked != 0);
+	} else {
+		cc->acked += acked;
+		if (cc->acked * (uint64_t)ONE >= cwnd) {
+			cc->acked = 0;
+			cwnd += ONE;
+		}
+	}
 	cc->cwnd = (uint32_t)PMF_MIN(cwnd, cc->max);
 }
 

@@ -27,19 +27,23 @@ struct pmf_contact {
 
 /**
  * Answer a HELLO. The answer is never longer than the hello was.
- * @param src   the frame's source IP address; its port is replaced by the hello's endpoint port, @p to
+ * @param src   the frame's source IP address; its port is replaced by the hello's endpoint port, @p
+ * to
  * @param inc   incarnation of the local endpoint that the hello was sent to
- * @param conn_known  for a HELLO with VERIFY: whether hdr->peer_conn is a connection with that peer here
+ * @param conn_known  for a HELLO with VERIFY: whether hdr->peer_conn is a connection with that peer
+ * here
  * @return bytes in @p out; 0: the hello is not acceptable
  */
 size_t pmf_contact_challenge(const struct pmf_contact_key *key, const struct pmf_flow_conf *conf,
-			     const struct pmf_hdr *hello, size_t hello_len, const struct pmf_addr *src,
-			     uint16_t local_port, uint64_t inc, bool conn_known, pmf_ns_t now, uint8_t *out,
-			     size_t cap, struct pmf_addr *to);
+			     const struct pmf_hdr *hello, size_t hello_len,
+			     const struct pmf_addr *src, uint16_t local_port, uint64_t inc,
+			     bool conn_known, pmf_ns_t now, uint8_t *out, size_t cap,
+			     struct pmf_addr *to);
 
 /**
  * Check an OPEN.
- * @return 0; -EACCES wrong cookie; -ETIMEDOUT an old one; -ESTALE for another life of the local endpoint
+ * @return 0; -EACCES wrong cookie; -ETIMEDOUT an old one; -ESTALE for another life of the local
+ * endpoint
  */
 int pmf_contact_check(const struct pmf_contact_key *key, const struct pmf_hdr *open,
 		      const struct pmf_addr *src, uint16_t local_port, uint64_t inc, pmf_ns_t now,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Round-trip estimator and timeout after RFC 6298 §2, with the minimum over a sliding period (RFC 8985
- * §6.1 step 1 wants it for the reordering window).
+ * Round-trip estimator and timeout after RFC 6298 §2, with the minimum over a sliding period (RFC
+ * 8985 §6.1 step 1 wants it for the reordering window).
  */
 #ifndef PMF_PROTO_RTT_H
 #define PMF_PROTO_RTT_H

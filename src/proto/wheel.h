@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * A hierarchical timer wheel without a clock of its own: one timer per flow, intrusive, owned by the
- * engine. Resolution is 2^13 ns; a timer never expires early.
+ * A hierarchical timer wheel without a clock of its own: one timer per flow, intrusive, owned by
+ * the engine. Resolution is 2^13 ns; a timer never expires early.
  */
 #ifndef PMF_PROTO_WHEEL_H
 #define PMF_PROTO_WHEEL_H
@@ -23,7 +23,7 @@ struct pmf_timer {
 LIST_HEAD(pmf_timer_list, pmf_timer);
 
 struct pmf_wheel {
-	uint64_t tick; /* all before it has been expired */
+	uint64_t tick;			     /* all before it has been expired */
 	uint64_t occupied[PMF_WHEEL_LEVELS]; /* a bit per slot that is not empty */
 	struct pmf_timer_list slot[PMF_WHEEL_LEVELS][PMF_WHEEL_SLOTS];
 	struct pmf_timer_list due;
