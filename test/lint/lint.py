@@ -33,9 +33,11 @@ RULES = {
     'app': {'modules': {'include/pmf'}, 'libs': [RDMA, RTE]},
 }
 
-# proto has no clock, no allocation, no output: it gets the headers of plain data only.
+# proto has no clock, no allocation, no output: it gets the headers of plain data only. assert.h is
+# for static_assert; a real assert shows among the symbols.
 PROTO_LIBC = {'stdint.h', 'stddef.h', 'stdbool.h', 'string.h', 'limits.h', 'errno.h', 'inttypes.h',
-              'stdalign.h', 'stdatomic.h', 'endian.h', 'byteswap.h', 'sys/types.h'}
+              'stdalign.h', 'stdatomic.h', 'endian.h', 'byteswap.h', 'sys/types.h', 'sys/uio.h',
+              'assert.h'}
 LIBRARY_HEADER = re.compile(r'^(rte_|cmdline|rdma/|infiniband/|ethdev_|bus_\w+driver|CUnit/)')
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)
