@@ -259,9 +259,11 @@ int perf_session_pulse(struct perf_session *s, uint64_t now)
 		;
 	if (rc < 0) {
 		lost = find_lost(s);
+		if (lost && !lost->bye)
+			return perf_fail_about(lost->text);
 		/* Who said goodbye may be gone before our last word is acknowledged. */
-		if (!lost || !lost->bye)
-			return lost ? perf_fail_about(lost->text) : -1;
+		if (s->link.lost == FI_ADDR_UNSPEC)
+			return -1;
 		perf_error_clear();
 	}
 	return now - s->pulsed > KEEP_NS ? keep_alive(s, now) : 0;
@@ -413,6 +415,18 @@ void perf_session_bye(struct perf_session *s)
 	if (i == s->n_partners)
 		perf_session_wait(s, all_bye);
 	perf_error_clear();
+}
+
+void perf_session_farewell(struct perf_session *s)
+{
+	struct perf_control m = {.type = PERF_BYE};
+	unsigned int i;
+
+	for (i = 0; i < s->n_partners; i++)
+		perf_session_send(s, &s->partners[i], &m);
+	perf_link_flush(&s->link, PERF_NS_PER_S);
+	perf_error_clear();
+	s->n_partners = 0;
 }
 
 void perf_session_abort(struct perf_session *s)

@@ -81,6 +81,9 @@ int perf_session_wait(struct perf_session *s, bool (*done)(const struct perf_ses
 /** Client: say goodbye and wait for the answers. Errors on this last stretch are of no interest. */
 void perf_session_bye(struct perf_session *s);
 
+/** Server: answer the clients' goodbyes and forget them. Errors do not matter any more. */
+void perf_session_farewell(struct perf_session *s);
+
 /** Tell all partners why this side gives up (perf_error()), and forget them. */
 void perf_session_abort(struct perf_session *s);
 

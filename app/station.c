@@ -173,16 +173,18 @@ int perf_station_open(struct perf_station *st, struct perf_session *s, const str
 
 int perf_station_connect(struct perf_station *st)
 {
+	uint64_t now = perf_now();
 	struct perf_flow *flow;
 	unsigned int i;
 
 	for (i = 0; i < st->n_flows; i++) {
 		flow = &st->flows[i];
+		flow->first_ns = now; /* without a warm-up it counts from here */
 		if (perf_fabric_insert(&st->session->fabric, flow->partner->data_name.bytes,
 				       flow->partner->data_name.len, &flow->to))
 			return -1;
 	}
-	st->moved_ns = perf_now();
+	st->moved_ns = now;
 	return 0;
 }
 

@@ -86,7 +86,7 @@ static int sizes_add(size_t *sizes, unsigned int *used, unsigned int room, uint6
 static int sizes_range(const char *item, const char *dash, uint64_t max, size_t *sizes,
 		       unsigned int *used, unsigned int room)
 {
-	uint64_t low, high, size;
+	uint64_t low = 0, high = 0, size;
 
 	if (scaled(item, dash, 1024, max, &low) || perf_value_size(dash + 1, max, &high))
 		return -1;
