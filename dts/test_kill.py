@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The pmf authors
+"""One process is killed in the middle: the other stays well, and the link serves the next one."""
+
+import re
+import signal
+
+import pytest
+
+from conftest import PROVIDER
+from proc import listens, wait_until
+
+# memif's driver can crash the survivor of a kill (it unmaps memory under a running burst), so that
+# link is not held to this.
+KILL_LINKS = ('vhost', 'af_packet', 'af_xdp')
+PROGRAM = ['stdbuf', '-oL', 'fi_pingpong', '-p', PROVIDER, '-e', 'rdm', '-c', '-I', '2000']
+
+
+def start(link, pmf_run, port):
+    a, b = link.ends
+    server = pmf_run(a, *PROGRAM, '-B', port)
+    wait_until(lambda: listens(port, a.net) or not server.running(), 20, 'the server listens')
+    return server, pmf_run(b, *PROGRAM, '-P', port, a.control)
+
+
+@pytest.mark.parametrize('victim', ('server', 'client'))
+@pytest.mark.parametrize('name', KILL_LINKS)
+def test_kill_in_the_middle(name, victim, make_link, pmf_run, free_port):
+    link = make_link(name)
+    pair = dict(zip(('server', 'client'), start(link, pmf_run, free_port)))
+    # A row on both sides: messages flow, and most sizes are still to come.
+    for process in pair.values():
+        process.wait_for('\n256 ', 60)
+    pair[victim].signal(signal.SIGKILL)
+    pair[victim].wait(10)
+    survivor = pair['client' if victim == 'server' else 'server']
+    # fi_pingpong sends and then waits; the sends end in errors, or it is asked to go.
+    try:
+        code = survivor.wait(5)
+    except AssertionError:
+        survivor.signal(signal.SIGTERM)
+        code = survivor.wait(10)
+    # An exit code of its own choice, or our signal; any other signal is a crash.
+    assert code > 0 or code == -signal.SIGTERM, f'it crashed: {survivor}'
+    # The same link, two new processes: nothing of the dead ones is in their way.
+    for process in start(link, pmf_run, free_port):
+        process.wait_for('\n256 ', 60)
+
+
+@pytest.mark.parametrize('name', KILL_LINKS)
+def test_a_server_serves_the_next_after_a_kill(name, tree, make_link, pmf_run):
+    """The server process stays: its port, its peers' table and its link see a client die."""
+    if PROVIDER != 'pmf':
+        pytest.skip('pmf-perf and tcp need other addresses')
+    link = make_link(name)
+    a, b = link.ends
+    perf = [tree / 'build/app/pmf-perf', '--', '--provider', 'pmf', '--timeout', '5s']
+    client = [*perf, '--peer', a.address, '--verify']
+    server = pmf_run(a, *perf, '--listen', '--forever')
+    for _ in range(3):
+        victim = pmf_run(b, *client, '--mode', 'bw', '--size', '4k,64k', '--duration', '1s')
+        victim.wait_for('\nbw', 30)  # the first size is done, the second under way
+        victim.signal(signal.SIGKILL)
+        victim.wait(10)
+        after = pmf_run(b, *client, '--mode', 'lat,bw', '--size', '8,64k', '--count', '1000')
+        assert after.wait(60) == 0, f'{server}\n{after}'
+        assert len(re.findall(r'^(?:lat|bw) +\d+ +', after.out, re.M)) == 4, after
+        assert server.running(), server
