@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The pmf authors
+"""Writes the corpus of the wire fuzzers, one packet a file: make_corpus.py DIRECTORY
+
+Written from docs/protocol.md and not from the decoder, so it is also a second opinion on the layout.
+"""
+
+import os
+import struct
+import sys
+
+HELLO, CHALLENGE, OPEN, DATA, ACK, PROBE, RESET, MULTICAST = range(1, 9)
+START, CONT, BODY, INVITE, HOLD, ABORT = range(1, 7)
+WHOLE, ANNOUNCE, CQDATA, TAG, OPTIONAL = 0x01, 0x02, 0x04, 0x08, 0x80
+
+
+def packet(kind, fields, body=b'', flags=0, version=1, key=0, longer=0):
+    length = 16 + len(fields) + longer
+    assert length % 4 == 0
+    prefix = struct.pack('>BBBBBBHQ', version, length // 4, kind, flags, key, 0, 3, 0x1122334455667788)
+    return prefix + fields + bytes(longer) + body
+
+
+def seq(psn=1, ack=1, sack=()):
+    fields = struct.pack('>IIIIIIHBB', psn, psn + 100, ack, 7, 1000, 4096, 2, len(sack), 0)
+    return fields + b''.join(struct.pack('>HH', *r) for r in sack)
+
+
+def rec(kind, flags, msg, head=b'', payload=b''):
+    rest = struct.pack('>I', msg) + head + payload
+    return struct.pack('>BBH', kind, flags, len(rest)) + rest
+
+
+def u64(*values):
+    return struct.pack(f'>{len(values)}Q', *values)
+
+
+def packets():
+    hello = u64(1, 2, 3, 4) + struct.pack('>HH', 7471, 1472) + bytes(12)
+    block = u64(1, 2, 3, 4, 5) + struct.pack('>HHI', 7471, 1472, 0)
+    whole = rec(START, WHOLE, 1, b'', b'hello, world')
+    yield 'hello', packet(HELLO, hello)
+    yield 'hello-verify-padded', packet(HELLO, hello, bytes(40), flags=0x04)
+    yield 'challenge', packet(CHALLENGE, u64(1, 2, 3, 4, 5) + struct.pack('>IHH', 1024, 8972, 0))
+    yield 'challenge-gone', packet(CHALLENGE, u64(1, 2, 3, 4, 5) + bytes(8), flags=0x08)
+    yield 'open', packet(OPEN, seq() + block, whole)
+    yield 'open-sack', packet(OPEN, seq(sack=[(1, 1)]) + block, whole)
+    yield 'reset', packet(RESET, u64(9) + struct.pack('>H6x', 7471))
+    yield 'ack', packet(ACK, seq())
+    yield 'ack-sack', packet(ACK, seq(sack=[(1, 2), (10, 5), (100, 1)]))
+    yield 'ack-sack-full', packet(ACK, seq(sack=[(1 + 4 * i, 2) for i in range(16)]))
+    yield 'ack-sack-bad', packet(ACK, seq(sack=[(0, 1)]))
+    yield 'ack-echo-resync', packet(ACK, seq(), flags=0x03)
+    yield 'probe', packet(PROBE, seq())
+    yield 'probe-padded-resync', packet(PROBE, seq(), bytes(1156), flags=0x01)
+    yield 'data-whole', packet(DATA, seq(), whole)
+    yield 'data-empty-message', packet(DATA, seq(), rec(START, WHOLE, 2))
+    yield 'data-many', packet(DATA, seq(), b''.join(
+        rec(START, WHOLE | CQDATA, i, u64(i), bytes(i)) for i in range(1, 20)))
+    yield 'data-first-of-long', packet(DATA, seq(), rec(START, 0, 3, u64(5000), bytes(100)))
+    yield 'data-cont', packet(DATA, seq(2), rec(CONT, 0, 3, u64(100), bytes(200)))
+    yield 'data-announce', packet(DATA, seq(), rec(START, ANNOUNCE | CQDATA, 4, u64(1 << 24, 77)))
+    yield 'data-body', packet(DATA, seq(), rec(BODY, 0, 4, u64(4096), bytes(64)))
+    yield 'data-controls', packet(DATA, seq(), rec(INVITE, 0, 1) + rec(HOLD, 0, 2) + rec(ABORT, 0, 3))
+    yield 'data-kinds', packet(DATA, seq(), b''.join(rec(START, WHOLE | k << 4, k) for k in range(4)))
+    yield 'data-tag', packet(DATA, seq(), rec(START, WHOLE | TAG | 1 << 4, 5, u64(99), b'x'))
+    yield 'data-optional', packet(DATA, seq(), rec(40, OPTIONAL, 5) + whole)
+    yield 'data-unknown', packet(DATA, seq(), rec(40, 0, 5) + whole)
+    yield 'data-cut', packet(DATA, seq(), whole)[:-3]
+    yield 'data-longer-header', packet(DATA, seq(), whole, longer=8)
+    yield 'other-version', packet(DATA, seq(), whole, version=2)
+    yield 'other-key', packet(DATA, seq(), whole + bytes(16), key=1)
+    yield 'multicast', packet(MULTICAST, bytes(16))
+    yield 'prefix', packet(DATA, b'')
+    yield 'nothing', b''
+
+
+def main():
+    os.makedirs(sys.argv[1], exist_ok=True)
+    for name, data in packets():
+        with open(os.path.join(sys.argv[1], name), 'wb') as file:
+            file.write(data)
+
+
+if __name__ == '__main__':
+    main()
