@@ -320,7 +320,7 @@ int pmf_rec_get_any(const uint8_t *p, size_t len, struct pmf_rec *rec);
 
 /**
  * Decode the record at @p p.
- * @return bytes it takes; -EBADMSG malformed; -EOPNOTSUPP unknown and not optional (an unknown
+ * @return bytes it takes, payload included; -EBADMSG malformed; -EOPNOTSUPP unknown and not optional (an unknown
  * optional one is returned with type 0 and is to be skipped)
  */
 static inline int pmf_rec_get(const uint8_t *p, size_t len, struct pmf_rec *rec)
