@@ -79,9 +79,8 @@ static bool extra_has(const char *extra, const char *name)
 		while (isspace((unsigned char)*p))
 			p++;
 		/* "-m512" is short option and value; "--lcores=…" and "--lcores …" both occur. */
-		if (strncmp(p, name, len) == 0 &&
-		    (name[1] != '-' || p[len] == '\0' || p[len] == '=' ||
-		     isspace((unsigned char)p[len])))
+		if (strncmp(p, name, len) == 0 && (name[1] != '-' || p[len] == '\0' ||
+						   p[len] == '=' || isspace((unsigned char)p[len])))
 			return true;
 		while (*p && !isspace((unsigned char)*p))
 			p++;
@@ -187,8 +186,8 @@ static bool telemetry_possible(void)
 
 static int args_memory(struct args *a, const struct pmf_eal_conf *conf, char *err, size_t errlen)
 {
-	static const char *const mode[] = {"--no-huge", "--in-memory", "--huge-dir", "--legacy-mem",
-					   "--no-shconf", NULL};
+	static const char *const mode[] = {"--no-huge",	   "--in-memory", "--huge-dir",
+					   "--legacy-mem", "--no-shconf", NULL};
 	static const char *const amount[] = {"-m", "--socket-mem", NULL};
 	const unsigned int mb = conf->memory_mb ? conf->memory_mb : DEFAULT_MEMORY_MB;
 
@@ -328,8 +327,9 @@ int pmf_eal_start(const struct pmf_eal_conf *conf, char *err, size_t errlen)
 	int ret;
 
 	if (atomic_load_explicit(&state.is_child, memory_order_relaxed)) {
-		snprintf(err, errlen, "this process is a forked child of one that runs EAL; "
-				      "open the fabric in the child before the parent does, or exec");
+		snprintf(err, errlen,
+			 "this process is a forked child of one that runs EAL; "
+			 "open the fabric in the child before the parent does, or exec");
 		return -ECHILD;
 	}
 	pthread_mutex_lock(&state.lock);
@@ -367,7 +367,8 @@ void pmf_random(void *buf, size_t len)
 		if (n < 0) {
 			if (errno == EINTR)
 				continue;
-			/* Linux has getrandom since 3.17; a guessable incarnation is worse than an end. */
+			/* Linux has getrandom since 3.17; a guessable incarnation is worse than an
+			 * end. */
 			abort();
 		}
 		p += n;

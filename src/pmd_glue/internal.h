@@ -38,9 +38,10 @@ struct pmf_quirks {
 	bool raw_mtu;	    /* ethdev refuses another MTU, the device itself bears it */
 	bool kernel_mtu;    /* the kernel's interface decides the MTU */
 	bool no_rx_intr;
-	bool restart;	    /* needs stop and start when the peer left */
-	bool start_retry;   /* start fails until the peer is there */
-	bool whole_ring_room; /* rx mbufs must take a whole slot of its ring, see pmf_quirks_room() */
+	bool restart;	      /* needs stop and start when the peer left */
+	bool start_retry;     /* start fails until the peer is there */
+	bool whole_ring_room; /* rx mbufs must take a whole slot of its ring, see pmf_quirks_room()
+			       */
 };
 
 /** The entry of @p driver, or one without peculiarities. */
@@ -110,14 +111,14 @@ void pmf_arp_announce(struct pmf_queue *q);
 void pmf_nd_announce(struct pmf_queue *q);
 
 /** Neighbour solicitation or advertisement, checked by the caller for length and checksum. */
-void pmf_nd_rx(struct pmf_queue *q, const uint8_t *ip6, const uint8_t *icmp, uint16_t len,
-	       pmf_ns_t now);
+void pmf_nd_rx(struct pmf_queue *q, const uint8_t *eth_src, const uint8_t *ip6, const uint8_t *icmp,
+	       uint16_t len, pmf_ns_t now);
 
 /** Is the IPv6 address one of ours, the link-local one included? */
 static inline bool pmf_owns_ip6(const struct pmf_port *port, const uint8_t *ip6)
 {
-	return port->conf.v6.set && (memcmp(ip6, port->conf.v6.addr.ip, 16) == 0 ||
-				     memcmp(ip6, port->ip6_ll, 16) == 0);
+	return port->conf.v6.set &&
+	       (memcmp(ip6, port->conf.v6.addr.ip, 16) == 0 || memcmp(ip6, port->ip6_ll, 16) == 0);
 }
 
 static inline bool pmf_owns_ip4(const struct pmf_port *port, const uint8_t *ip4)

@@ -31,8 +31,9 @@ enum pmf_neigh_state {
 struct pmf_neigh {
 	_Atomic uint64_t mac; /* 6 bytes as in memory; written by queue 0, read by all */
 	_Atomic uint32_t gen; /* 0: no MAC address; never the same twice. As mac */
-	_Atomic bool wanted;  /* written true by all, false by queue 0: a frame met a new generation */
-	uint8_t state;	      /* this and below: queue 0 only */
+	_Atomic bool
+		wanted; /* written true by all, false by queue 0: a frame met a new generation */
+	uint8_t state;	/* this and below: queue 0 only */
 	uint8_t tries;
 	uint8_t npend;
 	bool v6;

@@ -103,7 +103,8 @@ static bool parse_mac(const char *s, uint8_t mac[6])
 	int used = 0;
 
 	if (sscanf(s, "%2x:%2x:%2x:%2x:%2x:%2x%n", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5],
-		   &used) != 6 || s[used] != '\0')
+		   &used) != 6 ||
+	    s[used] != '\0')
 		return false;
 	for (i = 0; i < 6; i++)
 		mac[i] = (uint8_t)v[i];

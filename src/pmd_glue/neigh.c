@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * The neighbour table and its timers. The owner of queue 0 changes entries; others make entries
+ * under the lock, read addresses, and set the `wanted` flags.
+ */
+#include "pmd_glue/neigh.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <rte_errno.h>
+
+#include "pmd_glue/internal.h"
+
+/*
+ * The first requests follow each other closely, since links lose their first frames (the other
+ * side is not ready when the link shows up); the later ones keep RFC 4861's RETRANS_TIMER.
+ */
+static const pmf_ns_t retry_after[] = {
+	5 * PMF_NS_PER_MS, 20 * PMF_NS_PER_MS, 100 * PMF_NS_PER_MS,
+	PMF_NS_PER_S,	   PMF_NS_PER_S,       PMF_NS_PER_S,
+};
+
+/* A probe asks the known MAC address alone this often, then everyone. */
+enum { UNICAST_TRIES = 3 };
+
+static const pmf_ns_t reachable_time = 30 * PMF_NS_PER_S;
+/* Contradictions make us ask, but not more often than this. */
+static const pmf_ns_t suspect_pause = 100 * PMF_NS_PER_MS;
+
+static uint32_t hash_ip(const uint8_t ip[16])
+{
+	uint64_t a, b;
+
+	memcpy(&a, ip, 8);
+	memcpy(&b, ip + 8, 8);
+	a = (a ^ (b * 0x9e3779b97f4a7c15ull)) * 0xff51afd7ed558ccdull;
+	return (uint32_t)(a >> 40);
+}
+
+/* @return the index, or -ENOENT with *slot where it belongs. */
+static int table_find(const struct pmf_neigh_table *t, const uint8_t ip[16], uint32_t *slot)
+{
+	const uint32_t mask = PMF_ARRAY_SIZE(t->bucket) - 1;
+	uint32_t s = hash_ip(ip) & mask;
+
+	for (; t->bucket[s]; s = (s + 1) & mask)
+		if (memcmp(t->e[t->bucket[s] - 1].ip, ip, 16) == 0)
+			return t->bucket[s] - 1;
+	*slot = s;
+	return -ENOENT;
+}
+
+static int table_find_locked(struct pmf_neigh_table *t, const uint8_t ip[16])
+{
+	uint32_t slot;
+	int i;
+
+	pthread_mutex_lock(&t->lock);
+	i = table_find(t, ip, &slot);
+	pthread_mutex_unlock(&t->lock);
+	return i;
+}
+
+int pmf_neigh_get(struct pmf_neigh_table *t, const uint8_t ip[16])
+{
+	uint32_t slot, n;
+	int i;
+
+	pthread_mutex_lock(&t->lock);
+	i = table_find(t, ip, &slot);
+	n = atomic_load_explicit(&t->count, memory_order_relaxed);
+	if (i < 0 && n == PMF_NEIGH_MAX)
+		i = -ENOBUFS;
+	if (i == -ENOENT) {
+		struct pmf_addr a;
+
+		i = (int)n;
+		memcpy(t->e[i].ip, ip, 16);
+		memcpy(a.ip, ip, 16);
+		t->e[i].v6 = !pmf_addr_is_v4(&a);
+		t->e[i].due = PMF_NS_NEVER;
+		t->bucket[slot] = (uint16_t)(i + 1);
+		/* Pairs with the acquire in pmf_neigh_tick(): the entry is whole. */
+		atomic_store_explicit(&t->count, n + 1, memory_order_release);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return i;
+}
+
+uint32_t pmf_neigh_mac(struct pmf_neigh_table *t, uint16_t index, uint8_t mac[6])
+{
+	struct pmf_neigh *e = &t->e[index];
+	uint32_t gen, again;
+	uint64_t v;
+
+	/* A sequence count of one word: the generation changes after the address, see
+	 * entry_set_mac(). */
+	do {
+		gen = atomic_load_explicit(&e->gen, memory_order_acquire);
+		v = atomic_load_explicit(&e->mac, memory_order_relaxed);
+		atomic_thread_fence(memory_order_acquire);
+		again = atomic_load_explicit(&e->gen, memory_order_relaxed);
+	} while (gen != again);
+	memcpy(mac, &v, 6);
+	atomic_store_explicit(&e->wanted, true, memory_order_relaxed);
+	atomic_store_explicit(&t->wanted, true, memory_order_release);
+	return gen;
+}
+
+static void entry_mac(struct pmf_neigh *e, uint8_t mac[6])
+{
+	const uint64_t v = atomic_load_explicit(&e->mac, memory_order_relaxed);
+
+	memcpy(mac, &v, 6);
+}
+
+static void entry_due(struct pmf_neigh_table *t, struct pmf_neigh *e, pmf_ns_t due)
+{
+	e->due = due;
+	t->next_due = PMF_MIN(t->next_due, due);
+}
+
+/* A new generation makes every path look at the entry once more. */
+static void entry_new_gen(struct pmf_neigh_table *t, struct pmf_neigh *e)
+{
+	if (++t->last_gen == 0)
+		t->last_gen = 1;
+	atomic_store_explicit(&e->gen, t->last_gen, memory_order_release);
+}
+
+static void entry_set_mac(struct pmf_neigh_table *t, struct pmf_neigh *e, const uint8_t mac[6])
+{
+	uint64_t v = 0;
+
+	memcpy(&v, mac, 6);
+	if (atomic_load_explicit(&e->gen, memory_order_relaxed) != 0 &&
+	    atomic_load_explicit(&e->mac, memory_order_relaxed) == v)
+		return;
+	/* A reader that sees the new address under the old generation reads again: gen 0 between.
+	 */
+	atomic_store_explicit(&e->gen, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	atomic_store_explicit(&e->mac, v, memory_order_relaxed);
+	entry_new_gen(t, e);
+}
+
+static void entry_solicit(struct pmf_queue *q, struct pmf_neigh *e)
+{
+	uint8_t mac[6];
+	const bool alone = e->state == PMF_NEIGH_PROBE && e->tries < UNICAST_TRIES;
+
+	entry_mac(e, mac);
+	if (e->v6)
+		pmf_nd_solicit(q, e->ip, alone ? mac : NULL);
+	else
+		pmf_arp_solicit(q, e->ip + 12, alone ? mac : NULL);
+}
+
+static void entry_ask(struct pmf_queue *q, struct pmf_neigh *e, enum pmf_neigh_state state,
+		      pmf_ns_t now)
+{
+	e->state = (uint8_t)state;
+	e->tries = 0;
+	entry_solicit(q, e);
+	entry_due(q->port->neigh, e, now + retry_after[0]);
+}
+
+static void pend_send(struct pmf_queue *q, struct pmf_neigh *e)
+{
+	uint8_t mac[6];
+	unsigned int i;
+
+	entry_mac(e, mac);
+	for (i = 0; i < e->npend; i++) {
+		memcpy(rte_pktmbuf_mtod(e->pend[i], uint8_t *), mac, 6);
+		pmf_stage_or_drop(q, e->pend[i]);
+	}
+	e->npend = 0;
+}
+
+static void pend_drop(struct pmf_queue *q, struct pmf_neigh *e)
+{
+	q->stats.tx_no_neigh += e->npend;
+	while (e->npend > 0)
+		rte_pktmbuf_free(e->pend[--e->npend]);
+}
+
+static void entry_learn(struct pmf_queue *q, struct pmf_neigh *e, const uint8_t mac[6],
+			pmf_ns_t now)
+{
+	entry_set_mac(q->port->neigh, e, mac);
+	e->state = PMF_NEIGH_REACHABLE;
+	e->tries = 0;
+	entry_due(q->port->neigh, e, now + reachable_time);
+	pend_send(q, e);
+}
+
+static void hold_here(struct pmf_queue *q, struct pmf_neigh *e, struct rte_mbuf *m, pmf_ns_t now)
+{
+	uint8_t mac[6];
+
+	if (atomic_load_explicit(&e->gen, memory_order_relaxed) != 0) {
+		entry_mac(e, mac);
+		memcpy(rte_pktmbuf_mtod(m, uint8_t *), mac, 6);
+		pmf_stage_or_drop(q, m);
+		return;
+	}
+	if (e->npend == PMF_NEIGH_PEND) {
+		/* The newest frames are worth most (RFC 1122 §2.3.2.2). */
+		rte_pktmbuf_free(e->pend[0]);
+		q->stats.tx_no_neigh++;
+		memmove(e->pend, e->pend + 1, sizeof(e->pend[0]) * (PMF_NEIGH_PEND - 1));
+		e->npend--;
+	}
+	e->pend[e->npend++] = m;
+	if (e->state == PMF_NEIGH_IDLE)
+		entry_ask(q, e, PMF_NEIGH_INCOMPLETE, now);
+}
+
+void pmf_neigh_hold(struct pmf_queue *q, uint16_t index, struct rte_mbuf *m, pmf_ns_t now)
+{
+	struct pmf_neigh_table *t = q->port->neigh;
+
+	if (q->queue_id == 0) {
+		hold_here(q, &t->e[index], m, now);
+		return;
+	}
+	m->hash.usr = index;
+	if (rte_ring_enqueue(t->handoff, m) != 0) {
+		q->stats.tx_no_neigh++;
+		rte_pktmbuf_free(m);
+	}
+}
+
+static struct pmf_neigh *entry_of(struct pmf_queue *q, const uint8_t ip[16])
+{
+	const int i = table_find_locked(q->port->neigh, ip);
+
+	return i < 0 ? NULL : &q->port->neigh->e[i];
+}
+
+void pmf_neigh_answered(struct pmf_queue *q, const uint8_t ip[16], const uint8_t mac[6],
+			pmf_ns_t now)
+{
+	struct pmf_neigh *e = entry_of(q, ip);
+
+	if (!e)
+		return;
+	if (e->state == PMF_NEIGH_INCOMPLETE || e->state == PMF_NEIGH_PROBE)
+		entry_learn(q, e, mac, now);
+	else
+		pmf_neigh_heard(q, ip, mac, false, now);
+}
+
+void pmf_neigh_heard(struct pmf_queue *q, const uint8_t ip[16], const uint8_t mac[6], bool to_us,
+		     pmf_ns_t now)
+{
+	struct pmf_neigh *e = entry_of(q, ip);
+	uint8_t known[6];
+
+	if (!e || e->state == PMF_NEIGH_STATIC)
+		return;
+	entry_mac(e, known);
+	switch ((enum pmf_neigh_state)e->state) {
+	case PMF_NEIGH_IDLE:
+	case PMF_NEIGH_INCOMPLETE:
+		if (to_us)
+			entry_learn(q, e, mac, now);
+		else if (e->state == PMF_NEIGH_INCOMPLETE)
+			entry_ask(q, e, PMF_NEIGH_INCOMPLETE, now);
+		break;
+	case PMF_NEIGH_STALE:
+		if (to_us && memcmp(known, mac, 6) == 0) {
+			entry_learn(q, e, mac, now);
+			break;
+		}
+		/* fall through */
+	case PMF_NEIGH_REACHABLE:
+		/* Another address: a restarted peer, or a lie. Ask everyone, and believe the
+		 * answer. */
+		if (memcmp(known, mac, 6) != 0 &&
+		    (e->state == PMF_NEIGH_STALE ||
+		     e->due <= now + reachable_time - suspect_pause)) {
+			e->state = PMF_NEIGH_PROBE;
+			e->tries = UNICAST_TRIES;
+			entry_solicit(q, e);
+			entry_due(q->port->neigh, e, now + suspect_pause);
+		}
+		break;
+	case PMF_NEIGH_PROBE:
+	case PMF_NEIGH_STATIC:
+		break;
+	}
+}
+
+void pmf_neigh_kick(struct pmf_queue *q, pmf_ns_t now)
+{
+	struct pmf_neigh_table *t = q->port->neigh;
+	const uint32_t n = atomic_load_explicit(&t->count, memory_order_acquire);
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		if (t->e[i].state == PMF_NEIGH_INCOMPLETE)
+			entry_ask(q, &t->e[i], PMF_NEIGH_INCOMPLETE, now);
+}
+
+static void entry_timeout(struct pmf_queue *q, struct pmf_neigh *e, pmf_ns_t now)
+{
+	struct pmf_neigh_table *t = q->port->neigh;
+
+	switch ((enum pmf_neigh_state)e->state) {
+	case PMF_NEIGH_INCOMPLETE:
+	case PMF_NEIGH_PROBE:
+		if (++e->tries < PMF_ARRAY_SIZE(retry_after)) {
+			entry_solicit(q, e);
+			entry_due(t, e, now + retry_after[e->tries]);
+			break;
+		}
+		/* The next frame begins anew. */
+		atomic_store_explicit(&e->gen, 0, memory_order_release);
+		e->state = PMF_NEIGH_IDLE;
+		e->due = PMF_NS_NEVER;
+		pend_drop(q, e);
+		break;
+	case PMF_NEIGH_REACHABLE:
+		/* Paths find a new generation, look, and so tell whether anybody still sends there.
+		 */
+		e->state = PMF_NEIGH_STALE;
+		e->due = PMF_NS_NEVER;
+		atomic_store_explicit(&e->wanted, false, memory_order_relaxed);
+		entry_new_gen(t, e);
+		break;
+	default:
+		e->due = PMF_NS_NEVER;
+		break;
+	}
+}
+
+static void handoff_drain(struct pmf_queue *q, pmf_ns_t now)
+{
+	struct pmf_neigh_table *t = q->port->neigh;
+	void *m;
+
+	while (rte_ring_dequeue(t->handoff, &m) == 0)
+		hold_here(q, &t->e[((struct rte_mbuf *)m)->hash.usr], m, now);
+}
+
+static void wanted_scan(struct pmf_queue *q, pmf_ns_t now)
+{
+	struct pmf_neigh_table *t = q->port->neigh;
+	const uint32_t n = atomic_load_explicit(&t->count, memory_order_acquire);
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		struct pmf_neigh *e = &t->e[i];
+
+		if (e->state == PMF_NEIGH_STALE &&
+		    atomic_load_explicit(&e->wanted, memory_order_relaxed))
+			entry_ask(q, e, PMF_NEIGH_PROBE, now);
+	}
+}
+
+void pmf_neigh_tick(struct pmf_queue *q, pmf_ns_t now)
+{
+	struct pmf_neigh_table *t = q->port->neigh;
+	uint32_t i, n;
+
+	if (!rte_ring_empty(t->handoff))
+		handoff_drain(q, now);
+	if (atomic_load_explicit(&t->wanted, memory_order_relaxed) &&
+	    atomic_exchange_explicit(&t->wanted, false, memory_order_acquire))
+		wanted_scan(q, now);
+	if (now < t->next_due)
+		return;
+	t->next_due = PMF_NS_NEVER;
+	n = atomic_load_explicit(&t->count, memory_order_acquire);
+	for (i = 0; i < n; i++) {
+		if (t->e[i].due <= now)
+			entry_timeout(q, &t->e[i], now);
+		t->next_due = PMF_MIN(t->next_due, t->e[i].due);
+	}
+}
+
+struct pmf_neigh_table *pmf_neigh_open(struct pmf_port *port)
+{
+	/* Zeroed pages cost nothing until an entry is used. */
+	struct pmf_neigh_table *t = calloc(1, sizeof(*t));
+	char name[RTE_RING_NAMESIZE];
+	unsigned int i;
+
+	if (!t)
+		return NULL;
+	t->port = port;
+	t->next_due = PMF_NS_NEVER;
+	pthread_mutex_init(&t->lock, NULL);
+	snprintf(name, sizeof(name), "pmf_neigh_%u", port->port_id);
+	/* Relaxed tail: a producer that is preempted inside does not hold up the others. */
+	t->handoff = rte_ring_create(name, 256, port->socket_id, RING_F_MP_RTS_ENQ | RING_F_SC_DEQ);
+	if (!t->handoff) {
+		pthread_mutex_destroy(&t->lock);
+		free(t);
+		return NULL;
+	}
+	for (i = 0; i < port->conf.nneigh; i++) {
+		const int e = pmf_neigh_get(t, port->conf.neigh[i].ip.ip);
+
+		t->e[e].state = PMF_NEIGH_STATIC;
+		entry_set_mac(t, &t->e[e], port->conf.neigh[i].mac);
+	}
+	return t;
+}
+
+void pmf_neigh_close(struct pmf_neigh_table *t)
+{
+	const uint32_t n = atomic_load_explicit(&t->count, memory_order_acquire);
+	void *m;
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		while (t->e[i].npend > 0)
+			rte_pktmbuf_free(t->e[i].pend[--t->e[i].npend]);
+	while (rte_ring_dequeue(t->handoff, &m) == 0)
+		rte_pktmbuf_free(m);
+	rte_ring_free(t->handoff);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * The headers towards one peer endpoint, with the sums over what does not change. A path belongs to
+ * the engine that sends on it.
+ */
+#include "pmd_glue/cksum.h"
+#include "pmd_glue/internal.h"
+#include "pmd_glue/neigh.h"
+
+static bool same_net(const struct pmf_ifaddr *ifa, const uint8_t *ip)
+{
+	const unsigned int skip = pmf_addr_is_v4(&ifa->addr) ? 12 : 0;
+	const uint8_t *a = ifa->addr.ip + skip, *b = ip + skip;
+	const unsigned int whole = ifa->prefix / 8, rest = ifa->prefix % 8;
+
+	if (memcmp(a, b, whole) != 0)
+		return false;
+	return rest == 0 || (a[whole] ^ b[whole]) >> (8 - rest) == 0;
+}
+
+static bool link_local6(const uint8_t *ip)
+{
+	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
+}
+
+static bool sendable(const struct pmf_addr *dst)
+{
+	static const uint8_t zero[16];
+
+	if (pmf_addr_is_v4(dst))
+		return dst->ip[12] != 0 && dst->ip[12] < 224;
+	return dst->ip[0] != 0xff && memcmp(dst->ip, zero, 16) != 0;
+}
+
+/* Ethernet header, and the tag where there is one, at @p p. @return where the IP header begins */
+static uint8_t *put_l2(uint8_t *p, const struct pmf_port *port, uint16_t etype)
+{
+	memset(p, 0, 6);
+	memcpy(p + 6, port->mac, 6);
+	p += 12;
+	if (port->vlan) {
+		pmf_put_be16(p, ETYPE_VLAN);
+		pmf_put_be16(p + 2, port->vlan);
+		p += VLAN_LEN;
+	}
+	pmf_put_be16(p, etype);
+	return p + 2;
+}
+
+static void put_ip4(struct pmf_path *path, const struct pmf_port *port, uint8_t *ip,
+		    const struct pmf_addr *dst)
+{
+	memset(ip, 0, IP4_LEN);
+	ip[0] = 0x45;
+	ip[1] = (uint8_t)(port->dscp << 2);
+	/* Don't fragment, so that the id may stay 0 (RFC 6864 §4.1). */
+	pmf_put_be16(ip + 6, 0x4000);
+	ip[8] = HOP_LIMIT;
+	ip[9] = IPPROTO_UDP_NR;
+	memcpy(ip + 12, port->conf.v4.addr.ip + 12, 4);
+	memcpy(ip + 16, dst->ip + 12, 4);
+	path->ip_sum = pmf_cksum_fold(pmf_cksum_add(ip, IP4_LEN, 0));
+	path->pseudo_sum = pmf_cksum_fold(pmf_cksum_add(ip + 12, 8, 0));
+}
+
+static void put_ip6(struct pmf_path *path, const struct pmf_port *port, uint8_t *ip,
+		    const struct pmf_addr *dst)
+{
+	memset(ip, 0, IP6_LEN);
+	ip[0] = (uint8_t)(0x60 | port->dscp >> 2);
+	ip[1] = (uint8_t)(port->dscp << 6);
+	ip[6] = IPPROTO_UDP_NR;
+	ip[7] = HOP_LIMIT;
+	memcpy(ip + 8, port->conf.v6.addr.ip, 16);
+	memcpy(ip + 24, dst->ip, 16);
+	path->pseudo_sum = pmf_cksum_fold(pmf_cksum_add(ip + 8, 32, 0));
+}
+
+int pmf_path_init(struct pmf_path *path, struct pmf_port *port, const struct pmf_addr *dst,
+		  uint16_t sport)
+{
+	const bool v6 = !pmf_addr_is_v4(dst);
+	const struct pmf_ifaddr *ifa = v6 ? &port->conf.v6 : &port->conf.v4;
+	const uint16_t l3_len = v6 ? IP6_LEN : IP4_LEN;
+	struct pmf_path p = {.v6 = v6};
+	const uint8_t *hop = dst->ip;
+	uint8_t *eth, *ip, *udp;
+
+	if (!ifa->set || !sendable(dst))
+		return -ENETUNREACH;
+	p.hdr_len = (uint8_t)(pmf_l2_len(port) + l3_len + UDP_LEN);
+	eth = p.hdr + PMF_L2L3L4_MAX - p.hdr_len;
+	ip = put_l2(eth, port, v6 ? ETYPE_IP6 : ETYPE_IP4);
+	if (v6)
+		put_ip6(&p, port, ip, dst);
+	else
+		put_ip4(&p, port, ip, dst);
+	p.pseudo_sum += rte_cpu_to_be_16(IPPROTO_UDP_NR);
+	udp = ip + l3_len;
+	pmf_put_be16(udp + 2, dst->port);
+	p.local = pmf_port_owns(port, dst->ip);
+	if (p.local) {
+		memcpy(eth, port->mac, 6);
+	} else {
+		int n;
+
+		if (!same_net(ifa, dst->ip) && !(v6 && link_local6(dst->ip))) {
+			if (!ifa->has_gw)
+				return -ENETUNREACH;
+			hop = ifa->gw.ip;
+		}
+		n = pmf_neigh_get(port->neigh, hop);
+		if (n < 0)
+			return n;
+		p.neigh = (uint16_t)n;
+	}
+	*path = p;
+	pmf_path_set_sport(path, sport);
+	return 0;
+}
+
+void pmf_path_set_sport(struct pmf_path *path, uint16_t sport)
+{
+	pmf_put_be16(path->hdr + PMF_L2L3L4_MAX - UDP_LEN, sport);
+}

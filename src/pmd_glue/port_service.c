@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * What a port needs between passes: its link watched, and devices restarted whose driver does not
+ * find a returned peer by itself. Helper thread only. Rx interrupts stand here too.
+ */
+#include <stdatomic.h>
+
+#include "pmd_glue/eal.h"
+#include "pmd_glue/internal.h"
+#include "pmd_glue/port_setup.h"
+
+static const pmf_ns_t restart_pause = 100 * PMF_NS_PER_MS;
+
+/* Started once and never up: the peer is only late, and the driver waits for it by itself. */
+static bool needs_restart(const struct pmf_port *port)
+{
+	if (!port->started)
+		return port->quirks->start_retry;
+	return port->quirks->restart && port->was_up &&
+	       !atomic_load_explicit(&port->link_up, memory_order_relaxed);
+}
+
+void pmf_port_service(struct pmf_port *port, void (*quiesce)(void *), void (*resume)(void *),
+		      void *arg)
+{
+	char err[128];
+	pmf_ns_t now;
+
+	pmf_port_link_update(port);
+	if (pmf_likely(!needs_restart(port)))
+		return;
+	now = pmf_clock_ns();
+	if (now < port->next_restart)
+		return;
+	port->next_restart = now + restart_pause;
+	if (quiesce)
+		quiesce(arg);
+	if (port->started)
+		rte_eth_dev_stop(port->port_id);
+	port->started = false;
+	/* Only drivers that may fail to start come here; the next service tries again. */
+	(void)pmf_port_start(port, err, sizeof(err));
+	if (resume)
+		resume(arg);
+}
+
+int pmf_queue_intr_fd(const struct pmf_queue *q)
+{
+	int fd;
+
+	if (!q->port->rx_intr || !atomic_load_explicit(&q->port->link_up, memory_order_relaxed))
+		return -ENOTSUP;
+	fd = rte_eth_dev_rx_intr_ctl_q_get_fd(q->port_id, q->queue_id);
+	return fd >= 0 ? fd : -ENOTSUP;
+}
+
+int pmf_queue_intr_arm(struct pmf_queue *q)
+{
+	return q->port->rx_intr ? rte_eth_dev_rx_intr_enable(q->port_id, q->queue_id) : -ENOTSUP;
+}
+
+void pmf_queue_intr_disarm(struct pmf_queue *q)
+{
+	if (q->port->rx_intr)
+		rte_eth_dev_rx_intr_disable(q->port_id, q->queue_id);
+}
