@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * A flow: the reliable datagram protocol between one local and one remote endpoint, both directions.
- * Bytes and a clock in, bytes and verdicts out: no I/O, no clock, no allocation, no globals. All calls
- * are the engine owner's; `now` is never less than an earlier `now` of the same flow.
+ * A flow: the reliable datagram protocol between one local and one remote endpoint, both
+ * directions. Bytes and a clock in, bytes and verdicts out: no I/O, no clock, no allocation, no
+ * globals. All calls are the engine owner's; `now` is never less than an earlier `now` of the same
+ * flow.
  *
  * Received packets are processed strictly in order of packet number (those ahead of order are
- * acknowledged selectively and held by the caller), and a packet counts as acknowledged only after its
- * caller has processed it. So a cumulative acknowledgement means: matched and placed in the posted
- * buffer, kept in memory of the receiver, or named by a HOLD record. A send completes when it is
- * acknowledged cumulatively and all HOLD records that the acknowledgement counts have arrived.
+ * acknowledged selectively and held by the caller), and a packet counts as acknowledged only after
+ * its caller has processed it. So a cumulative acknowledgement means: matched and placed in the
+ * posted buffer, kept in memory of the receiver, or named by a HOLD record. A send completes when
+ * it is acknowledged cumulatively and all HOLD records that the acknowledgement counts have
+ * arrived.
  */
 #ifndef PMF_PROTO_FLOW_H
 #define PMF_PROTO_FLOW_H
@@ -22,7 +24,8 @@
 #include "proto/wheel.h"
 #include "proto/wire.h"
 
-/* What a receiver pays for a message, counted in the credit: its head, and its bytes if they come at once. */
+/* What a receiver pays for a message, counted in the credit: its head, and its bytes if they come
+ * at once. */
 #define PMF_MSG_HEAD_COST 64u
 static inline uint64_t pmf_msg_cost(uint64_t len, bool eager)
 {
@@ -35,11 +38,11 @@ struct pmf_flow_conf {
 	uint32_t ack_every;  /* packets received that are acknowledged at once */
 	pmf_ns_t dead_after; /* unanswered for this long while an answer is due: the peer is dead */
 	pmf_ns_t min_rto, max_rto;
-	uint32_t window;      /* packets in flight and held ahead of order; a power of two */
-	uint32_t eager_limit; /* longer messages are announced, bytes */
-	uint64_t rx_credit;   /* message cost that a peer may have unreturned here, bytes */
+	uint32_t window;       /* packets in flight and held ahead of order; a power of two */
+	uint32_t eager_limit;  /* longer messages are announced, bytes */
+	uint64_t rx_credit;    /* message cost that a peer may have unreturned here, bytes */
 	uint64_t first_credit; /* the grant in a challenge, bytes, at most rx_credit */
-	uint16_t max_payload; /* UDP payload that the port bears, at least PMF_WIRE_MIN_PAYLOAD */
+	uint16_t max_payload;  /* UDP payload that the port bears, at least PMF_WIRE_MIN_PAYLOAD */
 };
 
 /* Kinds of an item. */
@@ -47,15 +50,15 @@ enum pmf_item_kind { PMF_ITEM_MSG, PMF_ITEM_INVITE, PMF_ITEM_HOLD, PMF_ITEM_ABOR
 
 /* Where an item is. The flow's setter checks the steps. */
 enum pmf_item_state {
-	PMF_ITEM_NEW,	   /* not in a flow */
-	PMF_ITEM_QUEUED,   /* in a send queue; not or not wholly sent, or not acknowledged */
-	PMF_ITEM_PARKED,   /* acknowledged; waits for an invitation or for HOLD records under way */
-	PMF_ITEM_DONE	   /* on flow->done, status set */
+	PMF_ITEM_NEW,	 /* not in a flow */
+	PMF_ITEM_QUEUED, /* in a send queue; not or not wholly sent, or not acknowledged */
+	PMF_ITEM_PARKED, /* acknowledged; waits for an invitation or for HOLD records under way */
+	PMF_ITEM_DONE	 /* on flow->done, status set */
 };
 
 /*
- * One message or control record to send; embedded by the caller. The caller fills the first block and
- * keeps item and bytes unchanged until the item comes out of flow->done.
+ * One message or control record to send; embedded by the caller. The caller fills the first block
+ * and keeps item and bytes unchanged until the item comes out of flow->done.
  */
 struct pmf_item {
 	STAILQ_ENTRY(pmf_item) link;
@@ -70,13 +73,13 @@ struct pmf_item {
 	uint8_t kind;
 	/* the flow's */
 	uint8_t state;
-	uint8_t mode;  /* eager, announced, body; decided at the first transmission */
-	bool aborted;  /* bytes are not to be read any more */
-	bool held;     /* a HOLD named it */
-	uint8_t spare;
+	uint8_t mode;	/* eager, announced, body; decided at the first transmission */
+	bool aborted;	/* bytes are not to be read any more */
+	bool held;	/* a HOLD named it */
+	bool invited;	/* an INVITE came while the eager bytes were still under way */
 	int32_t status; /* on done: 0 or a negative errno */
-	uint32_t cursor_iov; /* cache: where the next byte to cut stands */
-	uint64_t msg;	     /* message number; of INVITE, HOLD, ABORT: the number they name */
+	uint32_t holds; /* PARKED: HOLD records that must have come, modulo 2^16 */
+	uint64_t msg;	/* message number; of INVITE, HOLD, ABORT: the number they name */
 	TAILQ_ENTRY(pmf_item) park;
 };
 
@@ -96,31 +99,31 @@ extern const char *const pmf_flow_state_name[PMF_FLOW_STATES];
 
 struct pmf_flow_active; /* windows of a flow that has something in flight; flow_active.h */
 
-#define PMF_FLOW_STATS(X)                                                                          \
-	X(tx_packets, "packets", "data packets sent, first time")                                  \
-	X(tx_bytes, "bytes", "message bytes sent, first time")                                     \
-	X(tx_msgs, "messages", "messages sent whole and acknowledged")                             \
-	X(tx_retrans, "packets", "data packets sent again")                                        \
-	X(tx_spurious, "packets", "sent again although the first copy had arrived")                \
-	X(tx_acks, "packets", "acknowledgements sent alone")                                       \
-	X(tx_probes, "packets", "probes sent")                                                     \
-	X(tx_hellos, "packets", "hellos sent")                                                     \
-	X(tx_announced, "messages", "messages announced first")                                    \
-	X(tx_held, "messages", "eager messages that the peer asked to hold")                       \
-	X(timeouts, "times", "retransmission timeouts")                                            \
-	X(tail_probes, "times", "tail loss probes")                                                \
-	X(credit_stalls, "times", "sending stopped for want of credit")                            \
-	X(mtu_raised, "times", "path MTU proven larger")                                           \
-	X(mtu_fell, "times", "path MTU fell back")                                                 \
-	X(rx_packets, "packets", "data packets accepted")                                          \
-	X(rx_bytes, "bytes", "message bytes accepted")                                             \
-	X(rx_msgs, "messages", "messages begun by the peer")                                       \
-	X(rx_dups, "packets", "dropped: received before")                                          \
-	X(rx_outside, "packets", "dropped: outside the window")                                    \
-	X(rx_ahead, "packets", "held ahead of order")                                              \
-	X(rx_bad, "packets", "dropped: not acceptable in this state")                              \
-	X(rx_ce, "packets", "received with a congestion mark")                                     \
-	X(rx_held, "messages", "messages that found no memory here and were held at the sender")   \
+#define PMF_FLOW_STATS(X)                                                                        \
+	X(tx_packets, "packets", "data packets sent, first time")                                \
+	X(tx_bytes, "bytes", "message bytes sent, first time")                                   \
+	X(tx_msgs, "messages", "messages sent whole and acknowledged")                           \
+	X(tx_retrans, "packets", "data packets sent again")                                      \
+	X(tx_spurious, "packets", "sent again although the first copy had arrived")              \
+	X(tx_acks, "packets", "acknowledgements sent alone")                                     \
+	X(tx_probes, "packets", "probes sent")                                                   \
+	X(tx_hellos, "packets", "hellos sent")                                                   \
+	X(tx_announced, "messages", "messages announced first")                                  \
+	X(tx_held, "messages", "eager messages that the peer asked to hold")                     \
+	X(timeouts, "times", "retransmission timeouts")                                          \
+	X(tail_probes, "times", "tail loss probes")                                              \
+	X(credit_stalls, "times", "sending stopped for want of credit")                          \
+	X(mtu_raised, "times", "path MTU proven larger")                                         \
+	X(mtu_fell, "times", "path MTU fell back")                                               \
+	X(rx_packets, "packets", "data packets accepted")                                        \
+	X(rx_bytes, "bytes", "message bytes accepted")                                           \
+	X(rx_msgs, "messages", "messages begun by the peer")                                     \
+	X(rx_dups, "packets", "dropped: received before")                                        \
+	X(rx_outside, "packets", "dropped: outside the window")                                  \
+	X(rx_ahead, "packets", "held ahead of order")                                            \
+	X(rx_bad, "packets", "dropped: not acceptable in this state")                            \
+	X(rx_ce, "packets", "received with a congestion mark")                                   \
+	X(rx_held, "messages", "messages that found no memory here and were held at the sender") \
 	X(rx_resets, "packets", "reset hints received")
 
 struct pmf_flow_stats {
@@ -144,7 +147,8 @@ struct pmf_flow_ident {
 struct pmf_flow;
 #include "proto/flow_state.h" /* defines struct pmf_flow */
 
-/** Start a flow in PMF_FLOW_IDLE. @p conf and @p stats are kept by pointer; several flows may share stats. */
+/** Start a flow in PMF_FLOW_IDLE. @p conf and @p stats are kept by pointer; several flows may share
+ * stats. */
 void pmf_flow_init(struct pmf_flow *f, const struct pmf_flow_conf *conf,
 		   const struct pmf_flow_ident *id, struct pmf_flow_stats *stats, pmf_ns_t now);
 
@@ -160,7 +164,8 @@ bool pmf_flow_needs_active(const struct pmf_flow *f);
 void pmf_flow_lend(struct pmf_flow *f, void *mem);
 /** Take it back: only when pmf_flow_is_quiet(). @return the memory */
 void *pmf_flow_reclaim(struct pmf_flow *f);
-/** @return nothing in flight, nothing ahead of order, nothing to send: the active part is not needed. */
+/** @return nothing in flight, nothing ahead of order, nothing to send: the active part is not
+ * needed. */
 bool pmf_flow_is_quiet(const struct pmf_flow *f);
 
 /* ---- sending ---- */
@@ -183,20 +188,21 @@ size_t pmf_flow_tx(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap, b
 enum pmf_verdict {
 	PMF_RX_NONE,  /* acknowledgement or control: all done */
 	PMF_RX_NEXT,  /* next in order: read its records, then pmf_flow_rx_done() */
-	PMF_RX_AHEAD, /* ahead of order: keep the frame under *psn, or forget it by pmf_flow_rx_refuse() */
+	PMF_RX_AHEAD, /* ahead of order: keep the frame under *psn, or forget it by
+			 pmf_flow_rx_refuse() */
 	PMF_RX_DROP,  /* duplicate, outside the window or not acceptable; counted */
 	PMF_RX_FLUSH, /* done, and what was kept ahead of order is to be dropped (resynchronised) */
 	PMF_RX_DEAD   /* the flow died (f->error) */
 };
 
 /**
- * Account a received OPEN, DATA, ACK or PROBE for this flow: acknowledgement, credit, loss detection.
- * Items that are finished are appended to f->done.
+ * Account a received OPEN, DATA, ACK or PROBE for this flow: acknowledgement, credit, loss
+ * detection. Items that are finished are appended to f->done.
  * @param ecn  the two bits of the IP header
  * @param psn  set on NEXT and AHEAD
  */
-enum pmf_verdict pmf_flow_rx(struct pmf_flow *f, const struct pmf_hdr *hdr, uint8_t ecn, pmf_ns_t now,
-			     pmf_psn_t *psn);
+enum pmf_verdict pmf_flow_rx(struct pmf_flow *f, const struct pmf_hdr *hdr, uint8_t ecn,
+			     pmf_ns_t now, pmf_psn_t *psn);
 
 /* A walk over the records of one packet that is next in order. */
 struct pmf_rec_iter {
@@ -205,25 +211,38 @@ struct pmf_rec_iter {
 };
 
 /**
- * Next record for the caller: START (msg = the next number, in order), CONT, BODY or ABORT. INVITE and HOLD
- * are dealt with inside (their effect shows on f->done and in pmf_flow_wants_tx()).
+ * Next record for the caller: START (msg = the next number, in order), CONT (of the last START, its
+ * bytes in order), BODY or ABORT. INVITE and HOLD are dealt with inside (their effect shows on
+ * f->done and in pmf_flow_wants_tx()). ABORT may name a message that never began, and BODY may
+ * follow an ABORT of its message: the caller ignores what it does not know. A START whose kind is
+ * not PMF_MK_MSG is given too.
  * @return 1: @p rec; 0: end; -EPROTO: the peer broke the protocol, the caller kills the flow
  */
 int pmf_flow_next_rec(struct pmf_flow *f, struct pmf_rec_iter *it, struct pmf_rec *rec);
 
-/** The packet that was NEXT has been processed: advance. The following one may be held by the caller. */
+/**
+ * The packet that was NEXT has been processed: advance. The following one may be held by the
+ * caller: its records are read then, and pmf_flow_rx_done() called again, without pmf_flow_rx().
+ */
 void pmf_flow_rx_done(struct pmf_flow *f, pmf_ns_t now);
 
-/** The packet that was NEXT or AHEAD could not be taken (no memory): as if it had not come. */
+/**
+ * The packet that pmf_flow_rx() has just called NEXT or AHEAD cannot be taken (no memory): as if it
+ * had not come. Before the next pmf_flow_tx() and before pmf_flow_next_rec() of that packet; one
+ * that was held ahead of order before cannot be refused any more, since it may have been
+ * acknowledged.
+ */
 void pmf_flow_rx_refuse(struct pmf_flow *f, pmf_psn_t psn);
 
 /** A message's cost is free again: it was matched at once, or has left the unexpected memory. */
 void pmf_flow_credit_return(struct pmf_flow *f, uint64_t cost);
 
-/** Ask for the bytes of an announced or held message. @p item is the caller's until it is on done. */
+/** Ask for the bytes of an announced or held message. @p item is the caller's until it is on done.
+ */
 void pmf_flow_invite(struct pmf_flow *f, struct pmf_item *item, uint64_t msg);
 
-/** Tell that the bytes of eager message @p msg were not kept; before pmf_flow_rx_done() of its START. */
+/** Tell that the bytes of eager message @p msg were not kept; before pmf_flow_rx_done() of its
+ * START. */
 void pmf_flow_hold(struct pmf_flow *f, struct pmf_item *item, uint64_t msg);
 
 /* ---- acknowledgements ---- */
@@ -237,24 +256,43 @@ void pmf_flow_ack_now(struct pmf_flow *f);
 
 /* ---- time ---- */
 
-/** When pmf_flow_on_timer() wants to be called; PMF_NS_NEVER: not at all. Acknowledgements included. */
+/** When pmf_flow_on_timer() wants to be called; PMF_NS_NEVER: not at all. Acknowledgements
+ * included. */
 pmf_ns_t pmf_flow_deadline(const struct pmf_flow *f);
-/** Early calls do no harm. Afterwards there may be something to send, items on done, or a dead flow. */
+/** Early calls do no harm. Afterwards there may be something to send, items on done, or a dead
+ * flow. */
 void pmf_flow_on_timer(struct pmf_flow *f, pmf_ns_t now);
 
 /* ---- contact; see contact.h for the stateless half ---- */
 
 struct pmf_contact;
-/** A valid OPEN names this flow's two ends: bind the peer's incarnation and connection id. Idempotent. */
+/*
+ * An OPEN without a connection id comes from somebody who knows only our incarnation: the caller
+ * checks it with pmf_contact_check(), finds or makes the flow by its two addresses, calls
+ * pmf_flow_accept() and then pmf_flow_rx(). An OPEN *with* a connection id answers such a one (it
+ * tells the id that the answering side chose, and carries no cookie): it goes to the flow of that
+ * id like DATA, straight into pmf_flow_rx().
+ */
+/**
+ * A valid OPEN names this flow's two ends: bind the peer's incarnation and connection id.
+ * Idempotent. Another incarnation or id than the bound one: the flow dies (ECONNRESET) if that OPEN
+ * is the newer one, and the caller makes a new flow; an older one is ignored, and pmf_flow_rx()
+ * will drop it.
+ */
 void pmf_flow_accept(struct pmf_flow *f, const struct pmf_contact *c, pmf_ns_t now);
-/** A CHALLENGE for this flow's connection id. @return 0, or -EBADMSG when it answers no hello of ours */
+/** A CHALLENGE for this flow's connection id. The flow may die of it. @return 0, or -EBADMSG when
+ * it answers no hello of ours */
 int pmf_flow_on_challenge(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now);
 /** A RESET that names this flow's peer: not believed, verified by a hello. */
 void pmf_flow_on_reset(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now);
 
 /* ---- ends ---- */
 
-/** Its bytes are not the flow's any more (the endpoint closes): the peer gets ABORT unless all was sent. */
+/**
+ * Its bytes are not the flow's any more (the endpoint closes): what has not arrived yet is replaced
+ * by an ABORT. The item stays the flow's until it comes out of done, with -ECANCELED though all may
+ * have arrived. item->len is cut to what was sent.
+ */
 void pmf_flow_abort(struct pmf_flow *f, struct pmf_item *item);
 
 /** The flow is dead with @p error (positive errno): every item goes to done with that status. */

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * A flow's life: begin, states, queues, the loan of its active part, and its end.
+ */
+#include "proto/flow_private.h"
+
+const char *const pmf_flow_state_name[PMF_FLOW_STATES] = {
+	"idle", "hello", "opening", "open", "resync", "dead",
+};
+
+const struct pmf_stat_desc pmf_flow_stat_desc[] = {PMF_FLOW_STATS(PMF_STAT_DESC)};
+const unsigned int pmf_flow_stat_count = PMF_ARRAY_SIZE(pmf_flow_stat_desc);
+
+#define TO(state) (1u << PMF_FLOW_##state)
+
+static const uint8_t flow_steps[PMF_FLOW_STATES] = {
+	[PMF_FLOW_IDLE] = TO(HELLO) | TO(OPEN) | TO(DEAD),
+	[PMF_FLOW_HELLO] = TO(OPENING) | TO(OPEN) | TO(DEAD),
+	[PMF_FLOW_OPENING] = TO(OPEN) | TO(DEAD),
+	[PMF_FLOW_OPEN] = TO(RESYNC) | TO(DEAD),
+	[PMF_FLOW_RESYNC] = TO(OPEN) | TO(DEAD),
+};
+
+static const uint8_t item_steps[] = {
+	[PMF_ITEM_NEW] = 1u << PMF_ITEM_QUEUED | 1u << PMF_ITEM_DONE,
+	[PMF_ITEM_QUEUED] = 1u << PMF_ITEM_PARKED | 1u << PMF_ITEM_DONE | 1u << PMF_ITEM_QUEUED,
+	[PMF_ITEM_PARKED] = 1u << PMF_ITEM_QUEUED | 1u << PMF_ITEM_DONE,
+	[PMF_ITEM_DONE] = 0,
+};
+
+/* Take a step if it is allowed. @return whether it was; those that are not are counted. */
+bool pmf_flow_step(struct pmf_flow *f, enum pmf_flow_state to)
+{
+	if (!(flow_steps[f->state] >> to & 1)) {
+		f->bad_steps++;
+		return false;
+	}
+	f->state = (uint8_t)to;
+	return true;
+}
+
+bool pmf_item_step(struct pmf_flow *f, struct pmf_item *item, enum pmf_item_state to)
+{
+	if (pmf_unlikely(!(item_steps[item->state] >> to & 1))) {
+		f->bad_steps++;
+		return false;
+	}
+	item->state = (uint8_t)to;
+	return true;
+}
+
+void pmf_flow_init(struct pmf_flow *f, const struct pmf_flow_conf *conf,
+		   const struct pmf_flow_ident *id, struct pmf_flow_stats *stats, pmf_ns_t now)
+{
+	memset(f, 0, sizeof(*f));
+	f->conf = conf;
+	f->stats = stats;
+	f->id = *id;
+	f->nonce = id->nonce;
+	f->txno_next = 1;
+	f->ack_at = PMF_NS_NEVER;
+	f->loss_at = PMF_NS_NEVER;
+	f->slow_at = PMF_NS_NEVER;
+	f->tx_window = PMF_MIN(PMF_OPENING_WINDOW, conf->window);
+	f->mtu = PMF_MIN(PMF_WIRE_MIN_PAYLOAD, conf->max_payload);
+	f->rx_limit = f->rx_told = conf->rx_credit >> PMF_CREDIT_SHIFT;
+	f->reo_mult = 1;
+	f->last_rx = now;
+	pmf_cc_init(&f->cc, conf->window);
+	pmf_rtt_init(&f->rtt);
+	for (unsigned int q = 0; q < PMF_QUEUES; q++)
+		STAILQ_INIT(&f->txq[q].items);
+	TAILQ_INIT(&f->parked);
+	TAILQ_INIT(&f->waiting);
+	STAILQ_INIT(&f->done);
+}
+
+void pmf_flow_item_done(struct pmf_flow *f, struct pmf_item *item, int status)
+{
+	if (!pmf_item_step(f, item, PMF_ITEM_DONE))
+		return;
+	item->status = status;
+	if (status == 0 && item->kind == PMF_ITEM_MSG)
+		f->stats->tx_msgs++;
+	STAILQ_INSERT_TAIL(&f->done, item, link);
+}
+
+void pmf_flow_enqueue(struct pmf_flow *f, struct pmf_item *item, enum pmf_flow_queue q)
+{
+	struct pmf_txq *txq = &f->txq[q];
+
+	if (pmf_unlikely(f->state == PMF_FLOW_DEAD)) {
+		pmf_flow_item_done(f, item, -f->error);
+		return;
+	}
+	if (!pmf_item_step(f, item, PMF_ITEM_QUEUED))
+		return;
+	STAILQ_INSERT_TAIL(&txq->items, item, link);
+	if (!txq->cur) {
+		txq->cur = item;
+		txq->off = 0;
+		f->ready |= (uint8_t)(1u << q);
+	}
+	if (pmf_unlikely(f->state == PMF_FLOW_IDLE))
+		f->want |= PMF_WANT_HELLO;
+}
+
+void pmf_flow_push(struct pmf_flow *f, struct pmf_item *item)
+{
+	item->state = PMF_ITEM_NEW;
+	item->mode = PMF_MODE_NONE;
+	item->status = 0;
+	item->aborted = item->held = item->invited = false;
+	item->msg = f->tx_msg++;
+	pmf_flow_enqueue(f, item, PMF_Q_SEND);
+}
+
+size_t pmf_flow_active_size(uint32_t window)
+{
+	size_t size = sizeof(struct pmf_flow_active) + window * sizeof(struct pmf_txpkt) +
+		      2 * (size_t)window * sizeof(pmf_ns_t) +
+		      2 * ((window + 63) / 64) * sizeof(uint64_t);
+
+	return (size + PMF_CACHE_LINE - 1) & ~(size_t)(PMF_CACHE_LINE - 1);
+}
+
+bool pmf_flow_needs_active(const struct pmf_flow *f)
+{
+	return !f->active && (f->want_ahead || (f->ready && pmf_flow_carries_data(f)));
+}
+
+void pmf_flow_lend(struct pmf_flow *f, void *mem)
+{
+	struct pmf_flow_active *a = mem;
+	uint32_t window = f->conf->window;
+
+	memset(a, 0, pmf_flow_active_size(window));
+	pmf_pktlist_init(&a->sent);
+	pmf_pktlist_init(&a->lost);
+	a->mask = window - 1;
+	a->times = (pmf_ns_t *)(void *)&a->pkt[window];
+	a->rx_map = a->times + 2 * (size_t)window;
+	a->tx_map = a->rx_map + (window + 63) / 64;
+	f->active = a;
+	f->want_ahead = false;
+}
+
+void *pmf_flow_reclaim(struct pmf_flow *f)
+{
+	void *mem = f->active;
+
+	f->active = NULL;
+	return mem;
+}
+
+bool pmf_flow_is_quiet(const struct pmf_flow *f)
+{
+	if (f->state == PMF_FLOW_DEAD)
+		return true;
+	return f->una == f->psn_next && f->ahead == 0 && f->ready == 0 && !f->blocked &&
+	       f->state != PMF_FLOW_RESYNC;
+}
+
+/* The list's links are those by which items come out of done. */
+static void fail_queue(struct pmf_flow *f, struct pmf_itemq *q)
+{
+	struct pmf_item *item;
+
+	while ((item = STAILQ_FIRST(q)) != NULL) {
+		STAILQ_REMOVE_HEAD(q, link);
+		pmf_flow_item_done(f, item, item->aborted ? -ECANCELED : -f->error);
+	}
+}
+
+static void fail_park(struct pmf_flow *f, struct pmf_itempark *park)
+{
+	struct pmf_item *item;
+
+	while ((item = TAILQ_FIRST(park)) != NULL) {
+		TAILQ_REMOVE(park, item, park);
+		pmf_flow_item_done(f, item, -f->error);
+	}
+}
+
+void pmf_flow_kill(struct pmf_flow *f, int error)
+{
+	if (f->state == PMF_FLOW_DEAD || !pmf_flow_step(f, PMF_FLOW_DEAD))
+		return;
+	f->error = error;
+	f->want = f->ready = 0;
+	f->ack_at = f->loss_at = f->slow_at = PMF_NS_NEVER;
+	f->want_ahead = false;
+	f->inflight = f->lost = f->ahead = 0;
+	/* What was acknowledged but for a HOLD under way comes first: it was sent first. */
+	fail_park(f, &f->waiting);
+	fail_park(f, &f->parked);
+	fail_queue(f, &f->txq[PMF_Q_BODY].items);
+	fail_queue(f, &f->txq[PMF_Q_SEND].items);
+	fail_queue(f, &f->txq[PMF_Q_CTL].items);
+	for (unsigned int q = 0; q < PMF_QUEUES; q++)
+		f->txq[q].cur = NULL;
+}

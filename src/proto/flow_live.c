@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * Whether the peer lives: answers that are due, and probes when nothing else would be answered. A
+ * peer that is only slow to post a buffer or to give credit answers probes and is waited for
+ * without limit.
+ */
+#include "proto/flow_private.h"
+
+/* From now on an answer is due. */
+void pmf_flow_due(struct pmf_flow *f, pmf_ns_t now)
+{
+	f->due_since = now;
+	pmf_flow_arm(f, now + f->conf->dead_after);
+}
+
+static bool answer_due(const struct pmf_flow *f)
+{
+	return f->una != f->psn_next || f->probe_txno != 0 || f->state == PMF_FLOW_HELLO ||
+	       f->state == PMF_FLOW_RESYNC;
+}
+
+static void check_dead(struct pmf_flow *f, pmf_ns_t now)
+{
+	pmf_ns_t limit = PMF_MAX(f->last_rx, f->due_since) + f->conf->dead_after;
+
+	if (!answer_due(f))
+		return;
+	if (now >= limit)
+		pmf_flow_kill(f, f->bound ? ETIMEDOUT : EHOSTUNREACH);
+	else
+		pmf_flow_arm(f, limit);
+}
+
+/* Sending has stopped for want of credit and nothing is in flight that would bring some. */
+void pmf_flow_stalled(struct pmf_flow *f, pmf_ns_t now)
+{
+	if (f->probe_every != 0)
+		return;
+	f->probe_every = PMF_MAX(f->pto, f->conf->min_rto);
+	f->probe_at = now + f->probe_every;
+	pmf_flow_arm(f, f->probe_at);
+}
+
+static void keep_alive(struct pmf_flow *f, pmf_ns_t now)
+{
+	pmf_ns_t most = f->conf->dead_after / 4;
+	bool parked = !TAILQ_EMPTY(&f->parked) || !TAILQ_EMPTY(&f->waiting);
+
+	if ((!parked && !f->blocked) || f->una != f->psn_next || f->state != PMF_FLOW_OPEN) {
+		f->probe_every = 0;
+		return;
+	}
+	if (f->probe_every == 0 && f->blocked) {
+		pmf_flow_stalled(f, now);
+	} else if (f->probe_every == 0) {
+		f->probe_every = most;
+		f->probe_at = now + most;
+	}
+	if (now >= f->probe_at) {
+		f->want |= PMF_WANT_PROBE;
+		f->probe_every = f->blocked ? PMF_MIN(2 * f->probe_every, most) : most;
+		f->probe_at = now + f->probe_every;
+	}
+	pmf_flow_arm(f, f->probe_at);
+}
+
+void pmf_flow_live_timer(struct pmf_flow *f, pmf_ns_t now)
+{
+	if (f->state == PMF_FLOW_DEAD)
+		return;
+	f->slow_at = PMF_NS_NEVER;
+	check_dead(f, now);
+	if (f->state == PMF_FLOW_DEAD)
+		return;
+	pmf_flow_contact_timer(f, now);
+	if (f->state == PMF_FLOW_RESYNC) {
+		if (now >= f->contact_at)
+			f->want |= PMF_WANT_RESYNC;
+		else
+			pmf_flow_arm(f, f->contact_at);
+	}
+	keep_alive(f, now);
+	pmf_flow_mtu_timer(f, now);
+}
+
+void pmf_flow_on_echo(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now)
+{
+	uint64_t txno = pmf_extend32(hdr->ack_txno, f->txno_next);
+
+	if (f->probe_txno != 0 && txno >= f->probe_txno)
+		f->probe_txno = 0;
+	if (!(hdr->flags & PMF_HF_RESYNC))
+		pmf_flow_mtu_echo(f, txno, now);
+	else if (f->state == PMF_FLOW_RESYNC && txno >= f->resync_txno)
+		pmf_flow_resync_done(f, hdr, now);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * What has arrived and what is lost: acknowledgements, round trips, RACK with its reordering window
+ * and the tail probe (RFC 8985), and the timeout (RFC 6298). Whoever asks why a packet went out
+ * again asks here.
+ */
+#include "proto/flow_private.h"
+
+#define REO_KEEP \
+	16 /* recoveries after which a widened reordering window is narrowed (RFC 8985 §6.2) */
+#define BIG_TRIES 2 /* a packet above the floor lost this often hints at the path MTU */
+
+/* A packet went out again although its first copy had arrived: allow for more reordering. */
+static void spurious(struct pmf_flow *f)
+{
+	f->stats->tx_spurious++;
+	if (f->reo_mult != UINT8_MAX)
+		f->reo_mult++;
+	f->reo_keep = REO_KEEP;
+}
+
+uint32_t pmf_flow_pkt_acked(struct pmf_flow *f, struct pmf_txpkt *p)
+{
+	struct pmf_flow_active *a = f->active;
+
+	if (pmf_likely(p->state == PMF_PKT_SENT)) {
+		pmf_pktlist_remove(a, &a->sent, p);
+		f->inflight--;
+	} else if (p->state == PMF_PKT_LOST) {
+		pmf_pktlist_remove(a, &a->lost, p);
+		f->lost--;
+	} else {
+		return 0;
+	}
+	/* Acknowledged before the latest copy can have been seen: an earlier one arrived. */
+	if (pmf_unlikely(p->tries > 1 && p->txno > f->acked_txno))
+		spurious(f);
+	if (p->size > PMF_WIRE_MIN_PAYLOAD)
+		f->pl.big_lost = 0;
+	return 1;
+}
+
+uint32_t pmf_flow_release(struct pmf_flow *f, uint32_t n)
+{
+	struct pmf_flow_active *a = f->active;
+	uint32_t acked = 0;
+
+	for (; n != 0; n--) {
+		uint32_t slot = (uint32_t)f->una & a->mask;
+		struct pmf_txpkt *p = &a->pkt[slot];
+		struct pmf_itemq *q = &f->txq[p->queue].items;
+
+		acked += pmf_flow_pkt_acked(f, p);
+		if (pmf_unlikely(p->state == PMF_PKT_SACKED))
+			pmf_map_clear(a->tx_map, slot);
+		p->state = PMF_PKT_FREE;
+		f->una++;
+		for (unsigned int ends = p->ends; ends != 0; ends--) {
+			struct pmf_item *item = STAILQ_FIRST(q);
+
+			STAILQ_REMOVE_HEAD(q, link);
+			pmf_flow_item_acked(f, item, p->queue);
+		}
+	}
+	return acked;
+}
+
+void pmf_flow_forget(struct pmf_flow *f)
+{
+	struct pmf_flow_active *a = f->active;
+
+	for (; f->una != f->psn_next; f->una++)
+		pmf_pkt(a, f->una)->state = PMF_PKT_FREE;
+	memset(a->tx_map, 0, (a->mask + 64) / 64 * sizeof(*a->tx_map));
+	pmf_pktlist_init(&a->sent);
+	pmf_pktlist_init(&a->lost);
+	f->inflight = f->lost = 0;
+	f->loss_kind = PMF_LOSS_TAIL;
+	f->loss_at = PMF_NS_NEVER;
+}
+
+static pmf_ns_t reorder_window(const struct pmf_flow *f)
+{
+	return PMF_MIN(f->rtt.min / 4 * f->reo_mult, f->rtt.srtt);
+}
+
+static void mark_lost(struct pmf_flow *f, struct pmf_txpkt *p, bool timeout, pmf_ns_t now)
+{
+	struct pmf_flow_active *a = f->active;
+	pmf_psn_t psn = f->una + (((uint32_t)(p - a->pkt) - (uint32_t)f->una) & a->mask);
+
+	if (psn >= f->cc.recovery_end && f->reo_keep != 0 && --f->reo_keep == 0)
+		f->reo_mult = 1;
+	pmf_pktlist_remove(a, &a->sent, p);
+	pmf_pktlist_append(a, &a->lost, p);
+	p->state = PMF_PKT_LOST;
+	f->inflight--;
+	f->lost++;
+	pmf_cc_on_loss(&f->cc, psn, f->psn_next, timeout, now);
+	if (p->tries >= BIG_TRIES && p->size > PMF_WIRE_MIN_PAYLOAD)
+		pmf_flow_mtu_lost(f, now);
+}
+
+/* When the timer for what is in flight is due; the reordering timer is set where it is found
+ * needed. */
+void pmf_flow_loss_arm(struct pmf_flow *f)
+{
+	pmf_ns_t rto;
+
+	if (f->inflight == 0) {
+		f->loss_at = PMF_NS_NEVER;
+	} else if (pmf_likely(!f->tail_probed && f->rtt.srtt != 0)) {
+		f->loss_kind = PMF_LOSS_TAIL;
+		f->loss_at = f->sent_last + f->pto;
+	} else {
+		rto = pmf_rtt_rto(&f->rtt, f->conf->min_rto, f->conf->max_rto);
+		f->loss_kind = PMF_LOSS_RTO;
+		f->loss_at = f->sent_last + PMF_MAX(rto, f->pto);
+	}
+}
+
+/*
+ * RACK: what was sent before something that has arrived, and a round trip and the reordering window
+ * ago, is lost. Stops at the first packet that is not old enough, for which the reordering timer
+ * waits.
+ */
+static void detect(struct pmf_flow *f, pmf_ns_t now)
+{
+	struct pmf_flow_active *a = f->active;
+	pmf_ns_t age = PMF_MAX(f->rtt.srtt, f->rack_rtt) + reorder_window(f);
+
+	f->loss_kind = PMF_LOSS_TAIL;
+	while (a->sent.head != PMF_PKT_NONE) {
+		struct pmf_txpkt *p = &a->pkt[a->sent.head];
+
+		if (pmf_likely(p->txno >= f->acked_txno))
+			break;
+		if (p->sent_at + age > now) {
+			f->loss_kind = PMF_LOSS_REORDER;
+			f->loss_at = p->sent_at + age;
+			return;
+		}
+		mark_lost(f, p, false, now);
+		if (f->state == PMF_FLOW_RESYNC)
+			return;
+	}
+	pmf_flow_loss_arm(f);
+}
+
+/* The echo of a transmission number gives an exact round trip. @return it, 0: none */
+static pmf_ns_t take_echo(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now)
+{
+	uint64_t txno = pmf_extend32(hdr->ack_txno, f->txno_next);
+	pmf_ns_t sent = pmf_times_get(f->active, txno, f->txno_next), rtt, held;
+
+	f->acked_txno = txno;
+	held = (pmf_ns_t)hdr->ack_delay << 6;
+	if (sent == 0 || hdr->ack_delay == UINT32_MAX || now < sent + held)
+		return 0;
+	rtt = PMF_MAX(now - sent - held, 1u);
+	f->rack_rtt = rtt;
+	pmf_rtt_sample(&f->rtt, rtt, now);
+	f->pto = 2 * f->rtt.srtt + f->conf->ack_delay;
+	return rtt;
+}
+
+void pmf_flow_on_ack(struct pmf_flow *f, const struct pmf_hdr *hdr, uint32_t ahead, pmf_ns_t now)
+{
+	bool newer = pmf_ahead32(hdr->ack_txno, f->acked_txno) > 0;
+	uint32_t acked = 0, ce;
+	pmf_ns_t rtt = 0;
+
+	if (newer)
+		rtt = take_echo(f, hdr, now);
+	if (ahead != 0) {
+		f->holds_told = hdr->holds;
+		acked = pmf_flow_release(f, ahead);
+	}
+	if (pmf_unlikely(hdr->nsack != 0))
+		acked += pmf_flow_sack_take(f, hdr);
+	if (acked == 0 && !newer)
+		return;
+	if (acked != 0) {
+		ce = (uint16_t)(hdr->ce - f->peer_ce);
+		if (pmf_unlikely(ce > INT16_MAX))
+			ce = 0;
+		f->peer_ce += (uint16_t)ce;
+		f->tail_probed = false;
+		f->rtt.backoff = 0;
+		pmf_cc_on_ack(&f->cc, acked, f->inflight, rtt, ce, now);
+	}
+	detect(f, now);
+	if (pmf_unlikely(f->blocked && f->una == f->psn_next))
+		pmf_flow_stalled(f, now);
+}
+
+static void timeout(struct pmf_flow *f, pmf_ns_t now)
+{
+	struct pmf_flow_active *a = f->active;
+
+	f->stats->timeouts++;
+	f->rtt.backoff++;
+	while (a->sent.head != PMF_PKT_NONE && f->state != PMF_FLOW_RESYNC)
+		mark_lost(f, &a->pkt[a->sent.head], true, now);
+	if (f->state != PMF_FLOW_RESYNC)
+		pmf_flow_loss_arm(f);
+}
+
+void pmf_flow_loss_timer(struct pmf_flow *f, pmf_ns_t now)
+{
+	if (!f->active || f->inflight == 0) {
+		f->loss_at = PMF_NS_NEVER;
+	} else if (f->loss_kind == PMF_LOSS_REORDER) {
+		detect(f, now);
+	} else if (f->loss_kind == PMF_LOSS_TAIL) {
+		f->want |= PMF_WANT_TLP;
+		f->tail_probed = true;
+		f->sent_last = now;
+		pmf_flow_loss_arm(f);
+	} else {
+		timeout(f, now);
+	}
+}

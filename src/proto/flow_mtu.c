@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * Path MTU after RFC 8899: larger packets are used only after a padded probe of that size has been
+ * echoed, and given up when they keep getting lost. Searched for only when there is enough to fill
+ * packets.
+ */
+#include "proto/flow_private.h"
+
+#define MAX_PROBES 3			 /* of one size, RFC 8899 §5.1.2 */
+#define RAISE_EVERY (600 * PMF_NS_PER_S) /* PMTU_RAISE_TIMER */
+#define AFTER_FALL (1 * PMF_NS_PER_S)
+#define CLOSE_ENOUGH 256 /* bytes between what passes and what does not */
+#define BLACK_HOLE 3	 /* packets lost again, and none acknowledged between */
+
+/* UDP payload of a standard Ethernet frame over IPv4 and IPv6: the sizes most worth trying. */
+static const uint16_t usual[] = {1472, 1452};
+
+void pmf_flow_mtu_bind(struct pmf_flow *f)
+{
+	uint16_t both = PMF_MIN(f->conf->max_payload, f->peer_max);
+
+	f->pl.ceiling = both;
+	f->pl.floor = PMF_MIN(PMF_WIRE_MIN_PAYLOAD, both);
+	f->pl.bad = both == UINT16_MAX ? both : both + 1;
+	f->mtu = f->pl.floor;
+}
+
+/* The next size to try, 0: none is worth it. */
+static uint16_t next_size(const struct pmf_flow *f)
+{
+	uint16_t low = f->mtu, bad = f->pl.bad;
+
+	if (bad > f->pl.ceiling)
+		return f->pl.ceiling > low ? f->pl.ceiling : 0;
+	for (unsigned int i = 0; i < PMF_ARRAY_SIZE(usual); i++) {
+		if (usual[i] > low && usual[i] < bad)
+			return usual[i];
+	}
+	return bad > low && bad - low > CLOSE_ENOUGH ? (uint16_t)(low + (bad - low) / 2) : 0;
+}
+
+static void search(struct pmf_flow *f, pmf_ns_t now)
+{
+	f->pl.size = next_size(f);
+	f->pl.tries = 0;
+	if (f->pl.size != 0) {
+		f->want |= PMF_WANT_MTU;
+	} else {
+		f->pl.bad = f->pl.ceiling == UINT16_MAX ? UINT16_MAX : f->pl.ceiling + 1;
+		f->pl.at = now + RAISE_EVERY;
+	}
+}
+
+/* A packet was filled and there is more: a larger one would be of use. */
+void pmf_flow_mtu_full(struct pmf_flow *f, pmf_ns_t now)
+{
+	if (f->pl.size == 0 && now >= f->pl.at && f->state == PMF_FLOW_OPEN && !f->intro)
+		search(f, now);
+}
+
+size_t pmf_flow_mtu_probe(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap)
+{
+	f->want &= (uint8_t)~PMF_WANT_MTU;
+	f->pl.txno = f->txno_next;
+	f->pl.tries++;
+	f->pl.at = now + pmf_rtt_rto(&f->rtt, f->conf->min_rto, f->conf->max_rto);
+	pmf_flow_arm(f, f->pl.at);
+	return pmf_flow_probe(f, 0, f->pl.size, now, buf, cap);
+}
+
+void pmf_flow_mtu_echo(struct pmf_flow *f, uint64_t txno, pmf_ns_t now)
+{
+	if (f->pl.size == 0 || txno != f->pl.txno || f->pl.tries == 0 || f->state != PMF_FLOW_OPEN)
+		return;
+	f->want &= (uint8_t)~PMF_WANT_MTU;
+	f->mtu = f->pl.size;
+	f->pl.size = 0;
+	f->pl.at = now;
+	f->pl.big_lost = 0;
+	f->stats->mtu_raised++;
+}
+
+void pmf_flow_mtu_timer(struct pmf_flow *f, pmf_ns_t now)
+{
+	if (f->pl.size == 0 || (f->want & PMF_WANT_MTU))
+		return;
+	if (now < f->pl.at) {
+		pmf_flow_arm(f, f->pl.at);
+	} else if (f->pl.tries < MAX_PROBES) {
+		f->want |= PMF_WANT_MTU;
+	} else {
+		f->pl.bad = f->pl.size;
+		search(f, now);
+	}
+}
+
+void pmf_flow_mtu_lost(struct pmf_flow *f, pmf_ns_t now)
+{
+	if (f->pl.big_lost != UINT8_MAX)
+		f->pl.big_lost++;
+	if (f->pl.big_lost < BLACK_HOLE || f->state != PMF_FLOW_OPEN || f->mtu <= f->pl.floor)
+		return;
+	f->pl.bad = f->mtu;
+	f->pl.size = 0;
+	f->pl.at = now + AFTER_FALL;
+	f->pl.big_lost = 0;
+	f->mtu = f->pl.floor;
+	f->want &= (uint8_t)~PMF_WANT_MTU;
+	f->stats->mtu_fell++;
+	pmf_flow_resync(f, now);
+}

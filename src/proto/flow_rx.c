@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * A received packet: whether it is acceptable, what its header tells, and where it stands in the
+ * order.
+ */
+#include "proto/flow_private.h"
+
+static enum pmf_verdict drop_bad(struct pmf_flow *f)
+{
+	f->stats->rx_bad++;
+	return PMF_RX_DROP;
+}
+
+/* Ahead of order: the caller keeps it, and the peer learns of the gap at once. */
+static enum pmf_verdict rx_ahead(struct pmf_flow *f, uint32_t ahead, pmf_psn_t *psn)
+{
+	struct pmf_flow_active *a = f->active;
+	uint32_t slot;
+
+	if (ahead >= f->conf->window || !a) {
+		f->want_ahead = !a;
+		f->stats->rx_outside++;
+		return PMF_RX_DROP;
+	}
+	pmf_flow_ack_soon(f);
+	slot = (uint32_t)(f->rcv_next + ahead) & a->mask;
+	if (pmf_map_test(a->rx_map, slot)) {
+		f->stats->rx_dups++;
+		return PMF_RX_DROP;
+	}
+	pmf_map_set(a->rx_map, slot);
+	f->ahead++;
+	f->stats->rx_ahead++;
+	*psn = f->rcv_next + ahead;
+	return PMF_RX_AHEAD;
+}
+
+static enum pmf_verdict rx_data(struct pmf_flow *f, const struct pmf_hdr *hdr, uint8_t ecn,
+				pmf_psn_t *psn)
+{
+	int32_t ahead = pmf_ahead32(hdr->psn, f->rcv_next);
+
+	if (pmf_unlikely((ecn & 3) == 3)) {
+		f->rx_ce++;
+		f->stats->rx_ce++;
+		pmf_flow_ack_soon(f);
+	}
+	if (pmf_likely(ahead == 0)) {
+		*psn = f->rcv_next;
+		return PMF_RX_NEXT;
+	}
+	if (ahead > 0)
+		return rx_ahead(f, (uint32_t)ahead, psn);
+	f->stats->rx_dups++;
+	pmf_flow_ack_soon(f);
+	return PMF_RX_DROP;
+}
+
+static enum pmf_verdict rx_probe(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now)
+{
+	enum pmf_verdict v = PMF_RX_NONE;
+
+	if (hdr->flags & PMF_HF_RESYNC) {
+		v = pmf_flow_resync_rx(f, hdr);
+		if (v == PMF_RX_DROP)
+			return v;
+		f->echo_flags = PMF_HF_RESYNC;
+	}
+	f->echo_flags |= PMF_HF_ECHO;
+	f->echo_txno = hdr->txno;
+	f->echo_at = now;
+	f->want |= PMF_WANT_ECHO;
+	return v;
+}
+
+enum pmf_verdict pmf_flow_rx(struct pmf_flow *f, const struct pmf_hdr *hdr, uint8_t ecn,
+			     pmf_ns_t now, pmf_psn_t *psn)
+{
+	int32_t ahead;
+
+	if (pmf_unlikely(f->state != PMF_FLOW_OPEN || f->intro || hdr->type == PMF_PT_OPEN)) {
+		if (f->state == PMF_FLOW_DEAD)
+			return PMF_RX_DEAD;
+		if (!pmf_flow_contact_rx(f, hdr))
+			return drop_bad(f);
+	}
+	/* What was never sent cannot be acknowledged, nor seen. */
+	ahead = pmf_ahead32(hdr->ack, f->una);
+	if (pmf_unlikely(ahead > (int64_t)(f->psn_next - f->una) ||
+			 pmf_ahead32(hdr->ack_txno, f->txno_next) >= 0))
+		return drop_bad(f);
+
+	f->last_rx = now;
+	if (pmf_likely(pmf_ahead32(hdr->txno, f->rx_txno) > 0)) {
+		f->rx_txno = pmf_extend32(hdr->txno, f->rx_txno);
+		f->rx_at = now;
+	}
+	if (pmf_ahead32(hdr->credit, f->tx_limit) > 0)
+		pmf_flow_credit_raise(f, pmf_extend32(hdr->credit, f->tx_limit));
+	if (pmf_unlikely(hdr->flags & PMF_HF_ECHO))
+		pmf_flow_on_echo(f, hdr, now);
+	else if (ahead >= 0 && f->active && f->state != PMF_FLOW_RESYNC)
+		pmf_flow_on_ack(f, hdr, (uint32_t)ahead, now);
+
+	if (pmf_likely(hdr->type == PMF_PT_DATA))
+		return rx_data(f, hdr, ecn, psn);
+	if (hdr->type == PMF_PT_PROBE)
+		return rx_probe(f, hdr, now);
+	/* An OPEN without records is an acknowledgement of one who tells his id. */
+	if (hdr->type == PMF_PT_OPEN && hdr->body_len != 0)
+		return rx_data(f, hdr, ecn, psn);
+	return PMF_RX_NONE;
+}
+
+void pmf_flow_rx_done(struct pmf_flow *f, pmf_ns_t now)
+{
+	if (pmf_unlikely(f->ahead != 0)) {
+		uint32_t slot = (uint32_t)f->rcv_next & f->active->mask;
+
+		if (pmf_map_test(f->active->rx_map, slot)) {
+			pmf_map_clear(f->active->rx_map, slot);
+			f->ahead--;
+		}
+		pmf_flow_ack_soon(f); /* a gap is being filled (RFC 5681 §4.2) */
+	}
+	f->rcv_next++;
+	f->stats->rx_packets++;
+	f->rx_unacked++;
+	if (f->rx_unacked >= f->conf->ack_every)
+		pmf_flow_ack_soon(f);
+	else if (f->ack_at > now + f->conf->ack_delay)
+		f->ack_at = now + f->conf->ack_delay;
+}
+
+void pmf_flow_rx_refuse(struct pmf_flow *f, pmf_psn_t psn)
+{
+	uint32_t slot;
+
+	if (psn == f->rcv_next || f->ahead == 0)
+		return;
+	slot = (uint32_t)psn & f->active->mask;
+	if (pmf_map_test(f->active->rx_map, slot)) {
+		pmf_map_clear(f->active->rx_map, slot);
+		f->ahead--;
+	}
+}
