@@ -26,6 +26,7 @@ struct pmf_eflow {
 	struct pmf_timer timer;
 	TAILQ_ENTRY(pmf_eflow) ready_link;
 	TAILQ_ENTRY(pmf_eflow) ack_link;
+	TAILQ_ENTRY(pmf_eflow) active_link; /* while it has an active part */
 	bool ready;   /* on engine->ready */
 	bool ack;     /* on engine->acks */
 	bool named;   /* in the address hash */
@@ -43,6 +44,7 @@ struct pmf_eflow {
 	struct pmf_stubq stubs;
 	struct rte_mbuf **held; /* frames ahead of order, by packet number; behind the active part */
 	uint32_t nheld;
+	pmf_ns_t quiet_since; /* 0: something was under way at the last look */
 	struct pmf_flow_stats stats;
 };
 
@@ -53,7 +55,6 @@ struct pmf_engine {
 	_Atomic uint32_t owner; /* 1: held. Taken by exchange (acquire), given back by store (release) */
 	_Atomic uint32_t waiters; /* control callers that wait for the word: a resident owner steps aside */
 	_Atomic pmf_ns_t last_pass; /* written by the owner, read by the helper thread */
-	_Atomic uint32_t busy; /* flows that are not quiet; for the helper thread and for closing */
 
 	struct pmf_queue *q PMF_CACHE_ALIGNED;
 	struct pmf_port *port;
@@ -61,7 +62,7 @@ struct pmf_engine {
 	uint32_t window, window_mask;
 	uint32_t idle_rx; /* passes in a row that received nothing */
 	bool manual_acks; /* the reader drives: two empty passes flush acknowledgements */
-	struct pmf_eflowq ready, acks;
+	struct pmf_eflowq ready, acks, actives;
 	struct pmf_epq eps, orphans;
 	struct pmf_wheel wheel;
 	struct pmf_eflow **flows; /* by index */
@@ -88,6 +89,7 @@ struct pmf_engine {
 	uint16_t port_hint;
 	_Atomic uint32_t sleepers; /* readers that sleep on a wait object: the helper thread drives */
 	_Atomic uint32_t autos;	   /* domains in automatic progress: a worker thread runs */
+	_Atomic uint32_t asleep;   /* the worker sleeps; a futex. Written by the worker and who wakes it */
 	struct pmf_worker *worker;
 	TAILQ_ENTRY(pmf_engine) link; /* the stack's list */
 };
@@ -128,8 +130,11 @@ void pmf_engine_close(struct pmf_engine *e);
 
 /** One whole pass. @return whether there was anything to do. */
 bool pmf_engine_pass(struct pmf_engine *e);
-/** The tx half for a poster: send what @p ep has posted to flows that have nothing in flight. */
-void pmf_engine_kick(struct pmf_engine *e, struct pmf_ep *ep);
+/** The tx half for a poster: what @p ep has posted goes to its flows; @p batch: sent even if they are busy. */
+void pmf_engine_kick(struct pmf_engine *e, struct pmf_ep *ep, bool batch);
+
+/** Take over the receives posted on @p ep. @return whether there were any. */
+bool pmf_engine_receives(struct pmf_engine *e, struct pmf_ep *ep);
 
 /* engine_rx.c */
 bool pmf_engine_receive(struct pmf_engine *e, pmf_ns_t now);
@@ -148,18 +153,26 @@ struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep, const 
 				 pmf_ns_t now, int *err);
 /** After any call into the flow: completions, death, ready list, timer. @return false: the flow is gone */
 bool pmf_eflow_settle(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now);
+/** The part of settling that frees what is done: completions of sends, items of stubs and receives. */
+void pmf_eflow_drain(struct pmf_engine *e, struct pmf_eflow *ef);
 /** Take it out of names and tables and free it; its items are done. */
 void pmf_eflow_free(struct pmf_engine *e, struct pmf_eflow *ef, int error);
 /** Lend the active part if the flow wants one. @return false: no memory now */
 bool pmf_eflow_activate(struct pmf_engine *e, struct pmf_eflow *ef);
+/** Take back active parts of flows that have been quiet for a while; about once a millisecond. */
+void pmf_eflow_rest(struct pmf_engine *e, pmf_ns_t now);
 void pmf_eflow_unname(struct pmf_engine *e, struct pmf_eflow *ef);
+
+/** The flow of @p ep to @p addr, if there is one, goes by another fi_addr_t (an AV insert or removal). */
+void pmf_eflow_rename(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_addr *addr,
+		      fi_addr_t old, fi_addr_t fi_addr);
 
 /* match.c */
 void pmf_match_posted(struct pmf_engine *e, struct pmf_ep *ep, struct pmf_rx *rx);
 void pmf_match_start(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec);
 int pmf_match_cont(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec);
 int pmf_match_body(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec);
-void pmf_match_abort(struct pmf_engine *e, struct pmf_eflow *ef, uint64_t msg);
+int pmf_match_abort(struct pmf_engine *e, struct pmf_eflow *ef, uint64_t msg);
 /** The flow is dead or its endpoint closes: end what it had begun. */
 void pmf_match_flow_end(struct pmf_engine *e, struct pmf_eflow *ef, int error);
 void pmf_match_ep_end(struct pmf_engine *e, struct pmf_ep *ep);
@@ -181,5 +194,7 @@ void pmf_complete_wake(struct pmf_engine *e);
 
 /* ep_close.c: an orphan has nothing left to send, or its time is over. */
 void pmf_ep_reap(struct pmf_engine *e, pmf_ns_t now);
+/** Memory only: never enabled, or off its engine. */
+void pmf_ep_free(struct pmf_ep *ep);
 
 #endif

@@ -24,6 +24,7 @@ enum pmf_ep_state {
 
 struct pmf_ep {
 	struct fid_ep fid; /* first: calls get this address */
+	void *owner;	   /* fabric's part of the endpoint; never followed here */
 
 	/* Set before fi_enable ends, then only read. */
 	struct pmf_engine *engine;

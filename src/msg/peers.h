@@ -8,6 +8,7 @@
 #define PMF_MSG_PEERS_H
 
 #include <rdma/fabric.h>
+#include <rte_hash.h>
 #include <stdatomic.h>
 
 #include "pmf_common.h"
@@ -23,12 +24,15 @@ struct pmf_peer {
 };
 
 struct pmf_peers {
+	/* address → fi_addr_t; written under the AV's lock, read by engines: rte_hash with lock-free reading */
+	struct rte_hash *by_addr;
 	/* chunks are set once by the control path and stay until the table closes */
 	struct pmf_peer *_Atomic *_Atomic chunk[PMF_PEERS_CHUNKS];
 	TAILQ_HEAD(, pmf_ep) eps; /* bound endpoints; the lock of the AV */
 };
 
-struct pmf_peers *pmf_peers_open(void);
+/** @param max  addresses that it must hold; NULL: no memory */
+struct pmf_peers *pmf_peers_open(uint32_t max);
 void pmf_peers_close(struct pmf_peers *p); /* no endpoint is bound */
 
 /**
@@ -39,6 +43,9 @@ void pmf_peers_close(struct pmf_peers *p); /* no endpoint is bound */
 int pmf_peers_set(struct pmf_peers *p, fi_addr_t fi_addr, const struct pmf_addr *addr);
 /** Take it out; every bound endpoint forgets the fi_addr_t (its flow stays until it is idle). */
 void pmf_peers_unset(struct pmf_peers *p, fi_addr_t fi_addr);
+
+/** Any thread: the fi_addr_t of @p addr, or FI_ADDR_NOTAVAIL. */
+fi_addr_t pmf_peers_find(struct pmf_peers *p, const struct pmf_addr *addr);
 
 /** Any thread: the peer or NULL. The pointer is good while the fi_addr_t is inserted. */
 static inline struct pmf_peer *pmf_peers_get(struct pmf_peers *p, fi_addr_t a)

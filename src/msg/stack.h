@@ -42,6 +42,7 @@ struct pmf_progress {
 	bool manual;	 /* the reader runs passes; else only threads of ours do */
 	bool thread_safe; /* calls on one object may come from several threads */
 	unsigned int port; /* index in pmf_conf */
+	uint32_t api_version; /* of the domain's application; set by fabric */
 };
 
 /**
@@ -54,6 +55,9 @@ int pmf_stack_get(const struct pmf_conf *conf, unsigned int index, bool manual, 
 
 /** Give it back: waits for orphaned flows of this domain's endpoints, at most conf->linger. */
 void pmf_stack_put(struct pmf_progress *p);
+
+/** @return whether this is a forked child of a process that runs the stack: it must leave all alone. */
+bool pmf_stack_forked(void);
 
 /** Run passes for a reader: try each engine's owner word, one pass each. Any thread. */
 void pmf_progress_run(struct pmf_progress *p);

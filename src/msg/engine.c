@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * The engine's life and its pass. The pass is the whole data path in order: receives posted, frames in,
+ * completions, sends posted, timers, frames out, wake-ups.
+ */
+#include "msg/engine.h"
+
+#include <rte_errno.h>
+#include <rte_jhash.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "pmd_glue/eal.h"
+
+#define FLOWS_FIRST 64
+#define NAMES 65536 /* flows that can be found by name; flows beyond are refused */
+#define TICK PMF_NS_PER_MS
+
+#define WINDOW 512 /* packets in flight of one flow */
+#define ACK_EVERY 16
+#define RX_CREDIT (1024 * 1024)
+#define FIRST_CREDIT (64 * 1024)
+#define MIN_RTO (2 * PMF_NS_PER_MS)
+#define MAX_RTO (500 * PMF_NS_PER_MS)
+
+const struct pmf_stat_desc pmf_engine_stat_desc[] = {PMF_ENGINE_STATS(PMF_STAT_DESC)};
+const unsigned int pmf_engine_stat_count = PMF_ARRAY_SIZE(pmf_engine_stat_desc);
+
+/* ---- the owner word, control side ---- */
+
+void pmf_engine_lock(struct pmf_engine *e)
+{
+	atomic_fetch_add_explicit(&e->waiters, 1, memory_order_relaxed);
+	while (!pmf_engine_try(e) && !pmf_stack_forked())
+		sched_yield();
+}
+
+void pmf_engine_unlock(struct pmf_engine *e)
+{
+	pmf_engine_release(e);
+	atomic_fetch_sub_explicit(&e->waiters, 1, memory_order_relaxed);
+}
+
+/* ---- life ---- */
+
+static void conf_flow(struct pmf_engine *e)
+{
+	struct pmf_flow_conf *f = &e->fconf;
+	const struct pmf_conf *c = e->conf;
+
+	f->ack_delay = c->ack_delay;
+	f->ack_every = ACK_EVERY;
+	f->dead_after = c->dead_after;
+	f->min_rto = MIN_RTO;
+	f->max_rto = PMF_MIN(MAX_RTO, c->dead_after / 8);
+	f->window = WINDOW;
+	f->eager_limit = c->eager_limit;
+	f->rx_credit = PMF_MIN(RX_CREDIT, PMF_MAX(c->unexpected_bytes / 2, 4096u));
+	f->first_credit = PMF_MIN(FIRST_CREDIT, f->rx_credit);
+	f->max_payload = e->port->max_payload;
+	e->window = f->window;
+	e->window_mask = f->window - 1;
+}
+
+static int open_tables(struct pmf_engine *e)
+{
+	char name[32];
+	struct rte_hash_parameters p = {
+		.name = name,
+		.entries = NAMES,
+		.key_len = sizeof(struct pmf_flow_name),
+		.hash_func = rte_jhash,
+		.socket_id = e->port->socket_id,
+	};
+
+	snprintf(name, sizeof(name), "pmf_names_%u_%u", e->q->port_id, e->q->queue_id);
+	e->by_name = rte_hash_create(&p);
+	e->flows = calloc(FLOWS_FIRST, sizeof(*e->flows));
+	e->flows_cap = FLOWS_FIRST;
+	e->ep_of_port = calloc(65536, sizeof(*e->ep_of_port));
+	if (!e->by_name || !e->flows || !e->ep_of_port)
+		return -ENOMEM;
+	return pmf_unexpected_init(e);
+}
+
+int pmf_engine_open(struct pmf_queue *q, const struct pmf_conf *conf, struct pmf_engine **out)
+{
+	struct pmf_engine *e = aligned_alloc(PMF_CACHE_LINE, sizeof(*e));
+	int err;
+
+	if (!e)
+		return -ENOMEM;
+	memset(e, 0, sizeof(*e));
+	e->q = q;
+	e->port = q->port;
+	e->conf = conf;
+	TAILQ_INIT(&e->ready);
+	TAILQ_INIT(&e->acks);
+	TAILQ_INIT(&e->actives);
+	TAILQ_INIT(&e->eps);
+	TAILQ_INIT(&e->orphans);
+	LIST_INIT(&e->stalled);
+	pmf_wheel_init(&e->wheel, pmf_clock_ns());
+	pmf_random(&e->key, sizeof(e->key));
+	pmf_random(&e->port_hint, sizeof(e->port_hint));
+	conf_flow(e);
+	e->held_max = rte_mempool_avail_count(e->port->rx_pool) / 4;
+	err = open_tables(e);
+	if (err) {
+		pmf_engine_close(e);
+		return err;
+	}
+	*out = e;
+	return 0;
+}
+
+/* No endpoint is left; flows of orphans that ran out of time are freed here. */
+void pmf_engine_close(struct pmf_engine *e)
+{
+	for (uint32_t i = 0; i < e->flows_cap && e->flows; i++)
+		if (e->flows[i])
+			pmf_eflow_free(e, e->flows[i], ECONNABORTED);
+	pmf_queue_flush(e->q);
+	while (e->active_free) {
+		void *next = *(void **)e->active_free;
+
+		free(e->active_free);
+		e->active_free = next;
+	}
+	pmf_unexpected_fini(e);
+	rte_hash_free(e->by_name);
+	free(e->flows);
+	free(e->ep_of_port);
+	free(e);
+}
+
+/* ---- the pass ---- */
+
+bool pmf_engine_receives(struct pmf_engine *e, struct pmf_ep *ep)
+{
+	void *rx[32];
+	unsigned int n, all = 0;
+
+	do {
+		n = rte_ring_sc_dequeue_burst(ep->rx_ring, rx, PMF_ARRAY_SIZE(rx), NULL);
+		for (unsigned int i = 0; i < n; i++)
+			pmf_match_posted(e, ep, rx[i]);
+		all += n;
+	} while (n == PMF_ARRAY_SIZE(rx));
+	return all;
+}
+
+static bool run_timers(struct pmf_engine *e, pmf_ns_t now)
+{
+	struct pmf_timer *t;
+	bool any = false;
+
+	while ((t = pmf_wheel_expire(&e->wheel, now))) {
+		struct pmf_eflow *ef = pmf_container_of(t, struct pmf_eflow, timer);
+
+		pmf_flow_on_timer(&ef->flow, now);
+		pmf_eflow_settle(e, ef, now);
+		any = true;
+	}
+	return any;
+}
+
+bool pmf_engine_pass(struct pmf_engine *e)
+{
+	pmf_ns_t now = pmf_clock_ns();
+	struct pmf_ep *ep;
+	bool busy = false;
+
+	atomic_store_explicit(&e->last_pass, now, memory_order_relaxed);
+	e->stats.passes++;
+	if (pmf_unlikely(!LIST_EMPTY(&e->stalled)))
+		pmf_complete_retry(e);
+	TAILQ_FOREACH(ep, &e->eps, link)
+		busy |= pmf_engine_receives(e, ep);
+	if (pmf_engine_receive(e, now)) {
+		busy = true;
+		e->idle_rx = 0;
+	} else {
+		e->idle_rx++;
+	}
+	TAILQ_FOREACH(ep, &e->eps, link) {
+		if (pmf_engine_submit(e, ep, now))
+			busy = true;
+		if (ep->unkicked)
+			atomic_store_explicit(&ep->unkicked, 0, memory_order_relaxed);
+	}
+	if (pmf_wheel_due(&e->wheel, now))
+		busy |= run_timers(e, now);
+	if (!TAILQ_EMPTY(&e->acks))
+		pmf_engine_flush_acks(e, now);
+	busy |= pmf_engine_transmit(e, now);
+	if (pmf_unlikely(now >= e->next_tick)) {
+		e->next_tick = now + TICK;
+		if (e->q->queue_id == 0)
+			pmf_queue_tick(e->q, now);
+		pmf_eflow_rest(e, now);
+		if (!TAILQ_EMPTY(&e->orphans))
+			pmf_ep_reap(e, now);
+	}
+	if (e->q->nstage)
+		pmf_queue_flush(e->q);
+	if (pmf_unlikely(e->dirty_cqs || e->dirty_cntrs))
+		pmf_complete_wake(e);
+	e->stats.passes_busy += busy;
+	return busy;
+}
+
+/*
+ * A flow with nothing in flight sends at once. Behind a busy one a batch has to gather: its frames would
+ * only be smaller, and acknowledgements are about to open the window in a pass anyway.
+ */
+void pmf_engine_kick(struct pmf_engine *e, struct pmf_ep *ep, bool batch)
+{
+	pmf_ns_t now = pmf_clock_ns();
+	struct pmf_eflow *ef;
+
+	pmf_engine_submit(e, ep, now);
+	ef = TAILQ_LAST(&e->ready, pmf_eflowq);
+	if (ef && (batch || !ef->flow.inflight))
+		pmf_engine_transmit(e, now);
+	if (e->q->nstage)
+		pmf_queue_flush(e->q);
+	if (pmf_unlikely(e->dirty_cqs || e->dirty_cntrs))
+		pmf_complete_wake(e);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * Flows as the engine keeps them: table by connection id, names by address, the way from fi_addr_t, and
+ * what follows every call into the protocol. Owner only.
+ */
+#include "msg/engine.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "pmd_glue/eal.h"
+
+#define REST_LOOKS 16 /* flows looked at in one go */
+#define REST_AFTER (100 * PMF_NS_PER_MS)
+
+/* ---- names ---- */
+
+struct pmf_eflow *pmf_eflow_find(struct pmf_engine *e, uint16_t local_port, const struct pmf_addr *peer)
+{
+	struct pmf_flow_name name = {*peer, local_port};
+	void *ef;
+
+	return rte_hash_lookup_data(e->by_name, &name, &ef) < 0 ? NULL : ef;
+}
+
+void pmf_eflow_unname(struct pmf_engine *e, struct pmf_eflow *ef)
+{
+	struct pmf_flow_name name = {ef->peer, ef->ep->addr.port};
+
+	if (!ef->named)
+		return;
+	rte_hash_del_key(e->by_name, &name);
+	ef->named = false;
+}
+
+static struct pmf_eflow **slot_of(struct pmf_ep *ep, fi_addr_t a)
+{
+	struct pmf_eflow **chunk = ep->flow_of[a >> PMF_PEERS_CHUNK_BITS];
+
+	return chunk ? &chunk[a & (PMF_PEERS_CHUNK - 1)] : NULL;
+}
+
+/* The first send to one of 4,096 neighbouring addresses makes their table: once, not per message. */
+static bool slot_set(struct pmf_ep *ep, fi_addr_t a, struct pmf_eflow *ef)
+{
+	struct pmf_eflow ***chunk = &ep->flow_of[a >> PMF_PEERS_CHUNK_BITS];
+
+	if (!*chunk)
+		*chunk = calloc(PMF_PEERS_CHUNK, sizeof(**chunk));
+	if (!*chunk)
+		return false;
+	(*chunk)[a & (PMF_PEERS_CHUNK - 1)] = ef;
+	ef->fi_addr = a;
+	return true;
+}
+
+void pmf_eflow_rename(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_addr *addr,
+		      fi_addr_t old, fi_addr_t fi_addr)
+{
+	struct pmf_eflow *ef = pmf_eflow_find(e, ep->addr.port, addr);
+	struct pmf_stub *s;
+
+	if (old != FI_ADDR_NOTAVAIL && slot_of(ep, old))
+		*slot_of(ep, old) = NULL;
+	if (!ef)
+		return;
+	ef->fi_addr = FI_ADDR_NOTAVAIL;
+	if (fi_addr != FI_ADDR_NOTAVAIL)
+		slot_set(ep, fi_addr, ef);
+	TAILQ_FOREACH(s, &ef->stubs, flow_link)
+		s->src = ef->fi_addr;
+}
+
+/* ---- opening ---- */
+
+static bool take_index(struct pmf_engine *e, struct pmf_eflow *ef)
+{
+	uint32_t cap = e->flows_cap;
+	struct pmf_eflow **more;
+
+	for (uint32_t i = 0; i < cap; i++) {
+		uint32_t at = (e->flow_free_hint + i) % cap;
+
+		if (!e->flows[at]) {
+			e->flows[at] = ef;
+			ef->index = at;
+			e->flow_free_hint = at + 1;
+			return true;
+		}
+	}
+	more = realloc(e->flows, 2ul * cap * sizeof(*more));
+	if (!more)
+		return false;
+	memset(more + cap, 0, cap * sizeof(*more));
+	e->flows = more;
+	e->flows_cap = 2 * cap;
+	more[cap] = ef;
+	ef->index = cap;
+	e->flow_free_hint = cap + 1;
+	return true;
+}
+
+static void init_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
+{
+	struct pmf_flow_ident id = {.inc = ef->ep->inc, .local = ef->ep->addr, .peer = ef->peer};
+	uint32_t high;
+
+	pmf_random(&high, sizeof(high));
+	pmf_random(&id.nonce, sizeof(id.nonce));
+	high |= high == 0; /* connection id 0 means "not known" */
+	ef->conn = id.conn = (uint64_t)high << 32 | ef->index;
+	pmf_flow_init(&ef->flow, &e->fconf, &id, &ef->stats, now);
+}
+
+/** @param err  positive errno for an error entry, set on NULL */
+struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_addr *peer,
+				 pmf_ns_t now, int *err)
+{
+	struct pmf_flow_name name = {*peer, ep->addr.port};
+	struct pmf_eflow *ef = aligned_alloc(PMF_CACHE_LINE, sizeof(*ef));
+
+	*err = FI_ENOMEM;
+	if (!ef)
+		return NULL;
+	memset(ef, 0, sizeof(*ef));
+	ef->ep = ep;
+	ef->peer = *peer;
+	ef->fi_addr = FI_ADDR_NOTAVAIL;
+	TAILQ_INIT(&ef->rx_order);
+	TAILQ_INIT(&ef->bodies);
+	TAILQ_INIT(&ef->stubs);
+	pmf_timer_init(&ef->timer);
+	if (pmf_path_init(&ef->path, e->port, peer, ep->addr.port)) {
+		*err = FI_EHOSTUNREACH;
+		goto free_flow;
+	}
+	if (!take_index(e, ef))
+		goto free_flow;
+	if (rte_hash_add_key_data(e->by_name, &name, ef))
+		goto free_index;
+	ef->named = true;
+	init_flow(e, ef, now);
+	if (ep->peers)
+		ef->fi_addr = pmf_peers_find(ep->peers, peer);
+	if (ef->fi_addr != FI_ADDR_NOTAVAIL)
+		slot_set(ep, ef->fi_addr, ef);
+	ep->nflows++;
+	e->nflows++;
+	e->stats.flows_opened++;
+	return ef;
+
+free_index:
+	e->flows[ef->index] = NULL;
+free_flow:
+	free(ef);
+	return NULL;
+}
+
+/** The flow from @p ep to a peer of its AV; made on the first send. @param err positive, set on NULL */
+struct pmf_eflow *pmf_eflow_to(struct pmf_engine *e, struct pmf_ep *ep, fi_addr_t dest, pmf_ns_t now,
+			       int *err)
+{
+	struct pmf_eflow **slot = slot_of(ep, dest), *ef;
+	struct pmf_peer *peer;
+
+	if (pmf_likely(slot && *slot))
+		return *slot;
+	peer = pmf_peers_get(ep->peers, dest);
+	*err = FI_EHOSTUNREACH;
+	if (!peer)
+		return NULL; /* removed between the post and now */
+	ef = pmf_eflow_find(e, ep->addr.port, &peer->addr);
+	if (!ef)
+		ef = pmf_eflow_open(e, ep, &peer->addr, now, err);
+	if (ef && !slot_set(ep, dest, ef)) {
+		*err = FI_ENOMEM;
+		return NULL;
+	}
+	return ef;
+}
+
+/* ---- the active part ---- */
+
+bool pmf_eflow_activate(struct pmf_engine *e, struct pmf_eflow *ef)
+{
+	size_t size;
+	void *mem;
+
+	if (pmf_likely(!pmf_flow_needs_active(&ef->flow)))
+		return true;
+	size = pmf_flow_active_size(e->window);
+	mem = e->active_free;
+	if (mem)
+		e->active_free = *(void **)mem;
+	else /* more flows active at once than ever before */
+		mem = aligned_alloc(PMF_CACHE_LINE,
+				    (size + e->window * sizeof(void *) + 63) & ~(size_t)63);
+	if (!mem)
+		return false;
+	pmf_flow_lend(&ef->flow, mem);
+	ef->held = (struct rte_mbuf **)((uint8_t *)mem + size);
+	memset(ef->held, 0, e->window * sizeof(void *));
+	TAILQ_INSERT_TAIL(&e->actives, ef, active_link);
+	ef->quiet_since = 0;
+	return true;
+}
+
+static void deactivate(struct pmf_engine *e, struct pmf_eflow *ef)
+{
+	void *mem;
+
+	if (!ef->held)
+		return;
+	pmf_engine_release_held(e, ef);
+	mem = pmf_flow_reclaim(&ef->flow);
+	*(void **)mem = e->active_free;
+	e->active_free = mem;
+	ef->held = NULL;
+	TAILQ_REMOVE(&e->actives, ef, active_link);
+}
+
+void pmf_eflow_rest(struct pmf_engine *e, pmf_ns_t now)
+{
+	struct pmf_eflow *ef;
+
+	for (unsigned int i = 0; i < REST_LOOKS && (ef = TAILQ_FIRST(&e->actives)); i++) {
+		if (!pmf_flow_is_quiet(&ef->flow))
+			ef->quiet_since = 0;
+		else if (!ef->quiet_since)
+			ef->quiet_since = now;
+		else if (now - ef->quiet_since > REST_AFTER) {
+			deactivate(e, ef);
+			continue;
+		}
+		TAILQ_REMOVE(&e->actives, ef, active_link);
+		TAILQ_INSERT_TAIL(&e->actives, ef, active_link);
+	}
+}
+
+/* ---- after every call into the protocol ---- */
+
+void pmf_eflow_drain(struct pmf_engine *e, struct pmf_eflow *ef)
+{
+	struct pmf_item *item;
+
+	while ((item = STAILQ_FIRST(&ef->flow.done))) {
+		STAILQ_REMOVE_HEAD(&ef->flow.done, link);
+		switch (item->kind) {
+		case PMF_ITEM_MSG:
+			pmf_complete_tx(e, pmf_container_of(item, struct pmf_tx, item),
+					-item->status);
+			break;
+		case PMF_ITEM_INVITE:
+			pmf_container_of(item, struct pmf_rx, item)->invite_out = false;
+			break;
+		default: { /* HOLD */
+			struct pmf_stub *s = pmf_container_of(item, struct pmf_stub, item);
+
+			s->hold_out = false;
+			if (s->state == PMF_STUB_GONE)
+				pmf_stub_put(e, s);
+			break;
+		}
+		}
+	}
+}
+
+static void rearm(struct pmf_engine *e, struct pmf_eflow *ef)
+{
+	pmf_ns_t at = pmf_flow_deadline(&ef->flow);
+
+	/* a timer that is armed for earlier stays: it fires, finds nothing due and is set anew */
+	if (at < ef->timer.at)
+		pmf_wheel_arm(&e->wheel, &ef->timer, at);
+}
+
+bool pmf_eflow_settle(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
+{
+	pmf_eflow_drain(e, ef);
+	if (pmf_unlikely(ef->flow.state == PMF_FLOW_DEAD)) {
+		e->stats.flows_dead++;
+		pmf_eflow_free(e, ef, ef->flow.error);
+		return false;
+	}
+	if (!ef->ready && pmf_flow_wants_tx(&ef->flow, now)) {
+		ef->ready = true;
+		TAILQ_INSERT_TAIL(&e->ready, ef, ready_link);
+	}
+	if (!ef->ack && pmf_flow_ack_pending(&ef->flow)) {
+		ef->ack = true;
+		TAILQ_INSERT_TAIL(&e->acks, ef, ack_link);
+	}
+	rearm(e, ef);
+	return true;
+}
+
+void pmf_eflow_free(struct pmf_engine *e, struct pmf_eflow *ef, int error)
+{
+	struct pmf_ep *ep = ef->ep;
+
+	if (ef->flow.state != PMF_FLOW_DEAD)
+		pmf_flow_kill(&ef->flow, error);
+	pmf_eflow_drain(e, ef);
+	pmf_match_flow_end(e, ef, error);
+	deactivate(e, ef);
+	if (ef->ready)
+		TAILQ_REMOVE(&e->ready, ef, ready_link);
+	if (ef->ack)
+		TAILQ_REMOVE(&e->acks, ef, ack_link);
+	pmf_wheel_disarm(&e->wheel, &ef->timer);
+	pmf_eflow_unname(e, ef);
+	if (ef->fi_addr != FI_ADDR_NOTAVAIL) {
+		struct pmf_eflow **slot = slot_of(ep, ef->fi_addr);
+
+		if (slot && *slot == ef)
+			*slot = NULL;
+	}
+	e->flows[ef->index] = NULL;
+	e->nflows--;
+	ep->nflows--;
+	free(ef);
+}

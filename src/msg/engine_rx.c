@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * The engine's receiving half: frames to flows, records to matching, first contact. Owner only.
+ */
+#include "msg/engine.h"
+
+#include <rdma/fi_errno.h>
+
+/* ---- answers without a flow ---- */
+
+/* Send @p len bytes that stand in @p m to @p to; not for the data path. */
+static void send_stray(struct pmf_engine *e, struct rte_mbuf *m, size_t len, const struct pmf_addr *to,
+		       uint16_t sport, pmf_ns_t now)
+{
+	struct pmf_path path;
+
+	if (!len || !pmf_queue_room(e->q) || pmf_path_init(&path, e->port, to, sport)) {
+		rte_pktmbuf_free(m);
+		return;
+	}
+	pmf_frame_send(e->q, &path, m, (uint16_t)len, false, now);
+}
+
+static void answer_reset(struct pmf_engine *e, const struct pmf_frame *f, const struct pmf_hdr *hdr,
+			 pmf_ns_t now)
+{
+	struct rte_mbuf *m;
+	struct pmf_addr to;
+	size_t len;
+
+	if (now - e->reset_window > PMF_NS_PER_S) {
+		e->reset_window = now;
+		e->resets = 0;
+	}
+	if (e->resets++ >= PMF_RESET_RATE)
+		return;
+	m = pmf_frame_alloc(e->q);
+	if (!m)
+		return;
+	/* a flow sends from its endpoint's port unless it has changed the path: good enough for a hint */
+	pmf_frame_src(f, &to);
+	len = pmf_contact_reset(hdr, f->dst_port, rte_pktmbuf_mtod(m, uint8_t *), e->port->max_payload);
+	send_stray(e, m, len, &to, f->dst_port, now);
+}
+
+static void on_hello(struct pmf_engine *e, const struct pmf_frame *f, const struct pmf_hdr *hdr,
+		     struct pmf_ep *ep, pmf_ns_t now)
+{
+	struct rte_mbuf *m = pmf_frame_alloc(e->q);
+	struct pmf_addr src, peer, to;
+	struct pmf_eflow *ef;
+	size_t len;
+
+	if (!m)
+		return;
+	pmf_frame_src(f, &src);
+	peer = src;
+	peer.port = hdr->port;
+	ef = pmf_eflow_find(e, ep->addr.port, &peer);
+	len = pmf_contact_challenge(&e->key, &e->fconf, hdr, f->len, &src, ep->addr.port, ep->inc,
+				    ef && ef->conn == hdr->peer_conn, now,
+				    rte_pktmbuf_mtod(m, uint8_t *), e->port->max_payload, &to);
+	e->stats.hello_rx++;
+	send_stray(e, m, len, &to, ep->addr.port, now);
+}
+
+static bool is_peer(const struct pmf_flow *f, uint64_t inc, uint64_t conn)
+{
+	return f->bound && f->peer_inc == inc && (!f->peer_conn || f->peer_conn == conn);
+}
+
+/*
+ * An OPEN with a valid cookie. The same life as before: just data. Another life, and the cookie younger than
+ * all we heard of the old one: the peer has restarted, the old flow ends.
+ * @return the flow, or NULL
+ */
+static struct pmf_eflow *on_open(struct pmf_engine *e, const struct pmf_frame *f, const struct pmf_hdr *hdr,
+				 struct pmf_ep *ep, pmf_ns_t now)
+{
+	struct pmf_contact c;
+	struct pmf_eflow *ef;
+	struct pmf_addr src, peer;
+	int err;
+
+	pmf_frame_src(f, &src);
+	peer = src;
+	peer.port = hdr->port;
+	err = pmf_contact_check(&e->key, hdr, &src, ep->addr.port, ep->inc, now, &c);
+	ef = pmf_eflow_find(e, ep->addr.port, &peer);
+	if (err) {
+		/* an old cookie is no reason to stop a flow that it has opened long ago */
+		if (err == -ETIMEDOUT && ef && is_peer(&ef->flow, hdr->inc, hdr->my_conn))
+			return ef;
+		e->stats.drop_cookie++;
+		return NULL;
+	}
+	if (ef && ef->flow.bound && !is_peer(&ef->flow, c.inc, c.conn)) {
+		if (c.cookie_time <= ef->flow.last_rx) {
+			e->stats.drop_cookie++;
+			return NULL;
+		}
+		pmf_flow_kill(&ef->flow, FI_ECONNRESET);
+		pmf_eflow_settle(e, ef, now);
+		ef = NULL;
+	}
+	if (!ef)
+		ef = pmf_eflow_open(e, ep, &peer, now, &err);
+	if (ef)
+		pmf_flow_accept(&ef->flow, &c, now);
+	return ef;
+}
+
+/* ---- records ---- */
+
+/* STARTs in a packet, or -1 when it also brings bytes for an endpoint that is closed. */
+static int count_starts(const uint8_t *p, size_t len, bool *data)
+{
+	struct pmf_rec rec;
+	int starts = 0, n;
+
+	*data = false;
+	while (len && (n = pmf_rec_get(p, len, &rec)) > 0) {
+		size_t all = (size_t)n + rec.len;
+
+		if (rec.type == PMF_RT_START)
+			starts++;
+		if (rec.type == PMF_RT_START || rec.type == PMF_RT_CONT || rec.type == PMF_RT_BODY)
+			*data = true;
+		p += all;
+		len -= PMF_MIN(all, len);
+	}
+	return starts;
+}
+
+/* Can the packet be processed to its end? An orphan takes control records only. */
+static bool can_take(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *p, size_t len)
+{
+	bool orphan = ef->ep->state == PMF_EP_ORPHAN, data;
+	int starts;
+
+	if (pmf_likely(!orphan && e->nstub_free >= PMF_WIRE_MAX_RECS))
+		return true;
+	starts = count_starts(p, len, &data);
+	if (orphan)
+		return !data;
+	return starts <= (int)(e->nstub_free + ef->ep->nposted);
+}
+
+static int records(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *p, size_t len)
+{
+	struct pmf_rec_iter it = {p, len};
+	struct pmf_rec rec;
+	int err;
+
+	while ((err = pmf_flow_next_rec(&ef->flow, &it, &rec)) > 0) {
+		switch (rec.type) {
+		case PMF_RT_START:
+			if (pmf_unlikely(ef->cur_left))
+				return -EPROTO; /* the one before is not whole */
+			pmf_match_start(e, ef, &rec);
+			err = 0;
+			break;
+		case PMF_RT_CONT:
+			err = pmf_match_cont(e, ef, &rec);
+			break;
+		case PMF_RT_BODY:
+			err = pmf_match_body(e, ef, &rec);
+			break;
+		default:
+			err = pmf_match_abort(e, ef, rec.msg);
+			break;
+		}
+		if (pmf_unlikely(err))
+			return err;
+	}
+	return err;
+}
+
+/* Process the packet that is next in order. @return 0; -ENOMEM refused; -EPROTO */
+static int deliver(struct pmf_engine *e, struct pmf_eflow *ef, pmf_psn_t psn, const uint8_t *p,
+		   size_t len, pmf_ns_t now)
+{
+	int err;
+
+	if (pmf_unlikely(!can_take(e, ef, p, len))) {
+		e->stats.drop_no_memory++;
+		pmf_flow_rx_refuse(&ef->flow, psn);
+		return -ENOMEM;
+	}
+	err = records(e, ef, p, len);
+	if (pmf_unlikely(err)) {
+		e->stats.drop_protocol++;
+		pmf_flow_kill(&ef->flow, FI_EIO);
+		return err;
+	}
+	pmf_flow_rx_done(&ef->flow, now);
+	return 0;
+}
+
+/* ---- frames ahead of order ---- */
+
+static void hold(struct pmf_engine *e, struct pmf_eflow *ef, pmf_psn_t psn, struct rte_mbuf *m,
+		 const struct pmf_hdr *hdr)
+{
+	struct rte_mbuf **slot = &ef->held[psn & e->window_mask];
+
+	if (pmf_unlikely(e->nheld >= e->held_max || *slot)) {
+		pmf_flow_rx_refuse(&ef->flow, psn);
+		rte_pktmbuf_free(m);
+		return;
+	}
+	/* the mbuf's data becomes the records alone, so nothing is parsed again */
+	rte_pktmbuf_adj(m, (uint16_t)(hdr->body - rte_pktmbuf_mtod(m, const uint8_t *)));
+	m->data_len = (uint16_t)hdr->body_len;
+	m->pkt_len = hdr->body_len;
+	*slot = m;
+	ef->nheld++;
+	e->nheld++;
+}
+
+static void deliver_held(struct pmf_engine *e, struct pmf_eflow *ef, pmf_psn_t psn, pmf_ns_t now)
+{
+	while (ef->nheld) {
+		struct rte_mbuf **slot = &ef->held[++psn & e->window_mask], *m = *slot;
+
+		if (!m)
+			return;
+		*slot = NULL;
+		ef->nheld--;
+		e->nheld--;
+		if (deliver(e, ef, psn, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, now)) {
+			rte_pktmbuf_free(m);
+			return;
+		}
+		rte_pktmbuf_free(m);
+	}
+}
+
+void pmf_engine_release_held(struct pmf_engine *e, struct pmf_eflow *ef)
+{
+	for (uint32_t i = 0; ef->nheld && i < e->window; i++) {
+		if (!ef->held[i])
+			continue;
+		rte_pktmbuf_free(ef->held[i]);
+		ef->held[i] = NULL;
+		ef->nheld--;
+		e->nheld--;
+	}
+}
+
+/* ---- packets ---- */
+
+/* A packet of a flow. Takes the mbuf. */
+static void on_flow_packet(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_frame *f,
+			   const struct pmf_hdr *hdr, struct rte_mbuf *m, pmf_ns_t now)
+{
+	enum pmf_verdict v;
+	pmf_psn_t psn;
+
+	if (pmf_unlikely(!pmf_eflow_activate(e, ef))) {
+		e->stats.drop_no_memory++;
+		rte_pktmbuf_free(m);
+		return;
+	}
+	v = pmf_flow_rx(&ef->flow, hdr, f->ecn, now, &psn);
+	pmf_eflow_drain(e, ef); /* invitations that this packet acknowledges, before its records */
+	switch (v) {
+	case PMF_RX_NEXT:
+		if (pmf_likely(!deliver(e, ef, psn, hdr->body, hdr->body_len, now)) &&
+		    pmf_unlikely(ef->nheld))
+			deliver_held(e, ef, psn, now);
+		break;
+	case PMF_RX_AHEAD:
+		hold(e, ef, psn, m, hdr);
+		m = NULL;
+		break;
+	case PMF_RX_FLUSH:
+		pmf_engine_release_held(e, ef);
+		break;
+	default:
+		break;
+	}
+	if (m)
+		rte_pktmbuf_free(m);
+	pmf_eflow_settle(e, ef, now);
+}
+
+static struct pmf_eflow *by_conn(struct pmf_engine *e, uint64_t conn)
+{
+	uint32_t index = (uint32_t)conn;
+	struct pmf_eflow *ef;
+
+	if (pmf_unlikely(index >= e->flows_cap))
+		return NULL;
+	ef = e->flows[index];
+	return pmf_likely(ef && ef->conn == conn) ? ef : NULL;
+}
+
+/* Everything but DATA and ACK of a known flow. Takes the mbuf. */
+static void on_contact(struct pmf_engine *e, const struct pmf_frame *f, const struct pmf_hdr *hdr,
+		       struct rte_mbuf *m, pmf_ns_t now)
+{
+	struct pmf_ep *ep = e->ep_of_port[f->dst_port];
+	struct pmf_eflow *ef;
+	struct pmf_addr peer;
+
+	if (hdr->type == PMF_PT_CHALLENGE) {
+		ef = by_conn(e, hdr->conn); /* an orphan's too */
+		if (ef && !pmf_flow_on_challenge(&ef->flow, hdr, now))
+			pmf_eflow_settle(e, ef, now);
+		goto out;
+	}
+	if (!ep) {
+		e->stats.drop_no_ep++;
+		goto out;
+	}
+	switch (hdr->type) {
+	case PMF_PT_HELLO:
+		on_hello(e, f, hdr, ep, now);
+		break;
+	case PMF_PT_OPEN:
+		ef = on_open(e, f, hdr, ep, now);
+		if (ef) {
+			on_flow_packet(e, ef, f, hdr, m, now);
+			return;
+		}
+		break;
+	case PMF_PT_RESET:
+		pmf_frame_src(f, &peer);
+		peer.port = hdr->port;
+		ef = pmf_eflow_find(e, f->dst_port, &peer);
+		if (ef) {
+			pmf_flow_on_reset(&ef->flow, hdr, now);
+			pmf_eflow_settle(e, ef, now);
+		}
+		break;
+	default:
+		e->stats.drop_no_flow++;
+		break;
+	}
+out:
+	rte_pktmbuf_free(m);
+}
+
+static void on_frame(struct pmf_engine *e, const struct pmf_frame *f, struct rte_mbuf *m, pmf_ns_t now)
+{
+	struct pmf_eflow *ef;
+	struct pmf_hdr hdr;
+	int err = pmf_wire_get(f->payload, f->len, &hdr);
+
+	if (pmf_unlikely(err)) {
+		if (err == -EPROTONOSUPPORT)
+			e->stats.drop_version++;
+		else
+			e->stats.drop_malformed++;
+		rte_pktmbuf_free(m);
+		return;
+	}
+	if (pmf_unlikely(hdr.type != PMF_PT_DATA && hdr.type != PMF_PT_ACK && hdr.type != PMF_PT_PROBE)) {
+		on_contact(e, f, &hdr, m, now);
+		return;
+	}
+	ef = by_conn(e, hdr.conn);
+	if (pmf_likely(ef)) {
+		on_flow_packet(e, ef, f, &hdr, m, now);
+		return;
+	}
+	e->stats.drop_no_flow++;
+	answer_reset(e, f, &hdr, now);
+	rte_pktmbuf_free(m);
+}
+
+/** Take one burst from the device. @return whether there was any frame. */
+bool pmf_engine_receive(struct pmf_engine *e, pmf_ns_t now)
+{
+	struct rte_mbuf *m[PMF_BURST];
+	struct pmf_frame f;
+	uint16_t n = pmf_queue_rx(e->q, m, PMF_BURST, now);
+
+	for (uint16_t i = 0; i < n; i++) {
+		if (i + 1 < n)
+			__builtin_prefetch(rte_pktmbuf_mtod(m[i + 1], void *));
+		if (pmf_likely(pmf_frame_parse(e->q, m[i], &f, now)))
+			on_frame(e, &f, m[i], now);
+	}
+	return n;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * The engine's sending half: submission rings to flows, flows to frames. Owner only.
+ */
+#include "msg/engine.h"
+
+#include <rdma/fi_errno.h>
+
+#define ACK_GRACE (2 * PMF_NS_PER_US) /* a worker's passes are quicker than any answer */
+
+/** Move what is posted on @p ep to its flows. @return whether there was anything. */
+bool pmf_engine_submit(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
+{
+	struct pmf_eflow *ef = NULL;
+	void *posted[32];
+	unsigned int n, all = 0;
+	int err;
+
+	do {
+		n = rte_ring_sc_dequeue_burst(ep->tx_ring, posted, PMF_ARRAY_SIZE(posted), NULL);
+		for (unsigned int i = 0; i < n; i++) {
+			struct pmf_tx *tx = posted[i];
+			struct pmf_eflow *to = pmf_eflow_to(e, ep, tx->dest, now, &err);
+
+			if (pmf_unlikely(!to)) {
+				pmf_complete_tx(e, tx, err);
+				continue;
+			}
+			if (to != ef && ef)
+				pmf_eflow_settle(e, ef, now);
+			ef = to;
+			tx->flow = ef;
+			tx->flags |= PMF_XF_POSTED;
+			pmf_flow_push(&ef->flow, &tx->item);
+		}
+		all += n;
+	} while (n == PMF_ARRAY_SIZE(posted));
+	if (ef)
+		pmf_eflow_settle(e, ef, now);
+	return all;
+}
+
+/* Frames of one flow, at most a quantum. @return false: no room or buffer, stop for now. */
+static bool transmit_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
+{
+	struct pmf_queue *q = e->q;
+
+	if (pmf_unlikely(!pmf_eflow_activate(e, ef)))
+		return false;
+	for (unsigned int i = 0; i < PMF_QUANTUM_FRAMES && pmf_flow_wants_tx(&ef->flow, now); i++) {
+		struct rte_mbuf *m;
+		bool ect = false;
+		size_t len;
+
+		if (pmf_unlikely(!pmf_queue_room(q))) {
+			pmf_queue_flush(q);
+			if (!pmf_queue_room(q))
+				return false;
+		}
+		m = pmf_frame_alloc(q);
+		if (pmf_unlikely(!m))
+			return false;
+		len = pmf_flow_tx(&ef->flow, now, rte_pktmbuf_mtod(m, uint8_t *),
+				  e->port->max_payload, &ect);
+		if (pmf_unlikely(!len)) {
+			rte_pktmbuf_free(m);
+			break;
+		}
+		pmf_frame_send(q, &ef->path, m, (uint16_t)len, ect, now);
+	}
+	return true;
+}
+
+/** Serve the ready flows in turn. @return whether any frame was made. */
+bool pmf_engine_transmit(struct pmf_engine *e, pmf_ns_t now)
+{
+	struct pmf_eflow *last = TAILQ_LAST(&e->ready, pmf_eflowq), *ef;
+	bool any = false, go = true;
+
+	while (go && last && (ef = TAILQ_FIRST(&e->ready))) {
+		go = transmit_flow(e, ef, now);
+		any = true;
+		if (go) {
+			/* settle puts it back at the end if it has more to send */
+			TAILQ_REMOVE(&e->ready, ef, ready_link);
+			ef->ready = false;
+			pmf_eflow_settle(e, ef, now);
+		}
+		if (ef == last)
+			break;
+	}
+	return any;
+}
+
+/*
+ * Acknowledgements for which nothing came to ride on. In manual progress the second pass in a row without
+ * a frame says that the application has had its chance to answer; a worker thread waits a moment instead.
+ */
+void pmf_engine_flush_acks(struct pmf_engine *e, pmf_ns_t now)
+{
+	struct pmf_eflow *ef, *next;
+	bool resident = atomic_load_explicit(&e->autos, memory_order_relaxed);
+
+	if (e->idle_rx < 2)
+		return;
+	PMF_TAILQ_FOREACH_SAFE(ef, &e->acks, ack_link, next) {
+		if (pmf_flow_ack_pending(&ef->flow)) {
+			pmf_ns_t due = pmf_flow_ack_due(&ef->flow);
+
+			if (resident && now + e->fconf.ack_delay < due + ACK_GRACE)
+				continue;
+			pmf_flow_ack_now(&ef->flow);
+		}
+		TAILQ_REMOVE(&e->acks, ef, ack_link);
+		ef->ack = false;
+		pmf_eflow_settle(e, ef, now);
+	}
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * The endpoint: made, bound, enabled. Control path. Closing stands in ep_close.c.
+ */
+#include "msg/ep.h"
+
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "msg/engine.h"
+#include "pmd_glue/eal.h"
+
+#define PORT_FIRST 49152 /* RFC 6335 §6: dynamic ports */
+
+const struct pmf_stat_desc pmf_ep_stat_desc[] = {PMF_EP_STATS(PMF_STAT_DESC)};
+const unsigned int pmf_ep_stat_count = PMF_ARRAY_SIZE(pmf_ep_stat_desc);
+
+/* Rings are named for DPDK's listing; our own memory, so that they need not come from a memzone. */
+static struct rte_ring *ring_open(uint32_t entries, unsigned int flags)
+{
+	ssize_t size = rte_ring_get_memsize(entries);
+	struct rte_ring *r;
+
+	if (size < 0)
+		return NULL;
+	r = aligned_alloc(PMF_CACHE_LINE, ((size_t)size + 63) & ~(size_t)63);
+	if (r && rte_ring_init(r, "pmf", entries, flags)) {
+		free(r);
+		return NULL;
+	}
+	return r;
+}
+
+/*
+ * One direction's pair of rings. The engine's side is single. Posting threads may be several: then they
+ * take turns by relaxed tail sync, which bears a preempted thread.
+ */
+static int rings_open(struct rte_ring **free_ring, struct rte_ring **ring, uint32_t entries, bool many)
+{
+	uint32_t room = pmf_roundup_pow2(entries + 1);
+
+	*free_ring = ring_open(room, RING_F_SP_ENQ | (many ? RING_F_MC_RTS_DEQ : RING_F_SC_DEQ));
+	*ring = ring_open(room, RING_F_SC_DEQ | (many ? RING_F_MP_RTS_ENQ : RING_F_SP_ENQ));
+	return *free_ring && *ring ? 0 : -ENOMEM;
+}
+
+static int tx_open(struct pmf_ep *ep, bool many)
+{
+	ep->tx_stride = (sizeof(struct pmf_tx) + ep->inject_size + 63) & ~(size_t)63;
+	ep->tx_mem = aligned_alloc(PMF_CACHE_LINE, ep->tx_stride * ep->tx_size);
+	if (!ep->tx_mem || rings_open(&ep->tx_free, &ep->tx_ring, ep->tx_size, many))
+		return -ENOMEM;
+	memset(ep->tx_mem, 0, ep->tx_stride * ep->tx_size);
+	for (uint32_t i = 0; i < ep->tx_size; i++) {
+		pmf_ep_tx(ep, i)->ep = ep;
+		rte_ring_sp_enqueue(ep->tx_free, pmf_ep_tx(ep, i));
+	}
+	return 0;
+}
+
+static int rx_open(struct pmf_ep *ep, bool many)
+{
+	ep->rx_mem = calloc(ep->rx_size, sizeof(*ep->rx_mem));
+	if (!ep->rx_mem || rings_open(&ep->rx_free, &ep->rx_ring, ep->rx_size, many))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ep->rx_size; i++) {
+		ep->rx_mem[i].ep = ep;
+		rte_ring_sp_enqueue(ep->rx_free, &ep->rx_mem[i]);
+	}
+	return 0;
+}
+
+int pmf_ep_open(const struct pmf_ep_attr *attr, struct pmf_ep **out)
+{
+	struct pmf_ep *ep = aligned_alloc(PMF_CACHE_LINE, sizeof(*ep));
+
+	if (!ep)
+		return -ENOMEM;
+	memset(ep, 0, sizeof(*ep));
+	ep->progress = attr->progress;
+	ep->engine = attr->progress->engine[0];
+	ep->can_send = attr->caps & FI_SEND;
+	ep->can_recv = attr->caps & FI_RECV;
+	ep->kick = attr->progress->manual;
+	ep->inject_size = attr->inject_size;
+	ep->iov_limit = PMF_MIN(attr->iov_limit, (uint32_t)PMF_IOV_LIMIT);
+	ep->max_msg_size = attr->max_msg_size;
+	ep->tx_op_flags = attr->tx_op_flags;
+	ep->rx_op_flags = attr->rx_op_flags;
+	ep->tx_size = attr->tx_size;
+	ep->rx_size = attr->rx_size;
+	ep->addr = attr->addr;
+	pmf_random(&ep->inc, sizeof(ep->inc));
+	TAILQ_INIT(&ep->posted);
+	TAILQ_INIT(&ep->unexpected);
+	if (tx_open(ep, attr->thread_safe) || rx_open(ep, attr->thread_safe)) {
+		pmf_ep_free(ep);
+		return -ENOMEM;
+	}
+	*out = ep;
+	return 0;
+}
+
+int pmf_ep_bind_cq(struct pmf_ep *ep, struct pmf_cq *cq, uint64_t flags)
+{
+	if (flags & FI_TRANSMIT) {
+		ep->tx_cq = pmf_cq_feed_get(cq, ep->engine);
+		if (!ep->tx_cq)
+			return -ENOMEM;
+		ep->tx_selective = flags & FI_SELECTIVE_COMPLETION;
+	}
+	if (flags & FI_RECV) {
+		ep->rx_cq = pmf_cq_feed_get(cq, ep->engine);
+		if (!ep->rx_cq)
+			return -ENOMEM;
+		ep->rx_selective = flags & FI_SELECTIVE_COMPLETION;
+	}
+	return 0;
+}
+
+int pmf_ep_bind_cntr(struct pmf_ep *ep, struct pmf_cntr *cntr, uint64_t flags)
+{
+	if (flags & FI_SEND) {
+		ep->tx_cntr = pmf_cntr_feed_get(cntr, ep->engine);
+		if (!ep->tx_cntr)
+			return -ENOMEM;
+	}
+	if (flags & FI_RECV) {
+		ep->rx_cntr = pmf_cntr_feed_get(cntr, ep->engine);
+		if (!ep->rx_cntr)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void pmf_ep_bind_peers(struct pmf_ep *ep, struct pmf_peers *peers)
+{
+	ep->peers = peers;
+	TAILQ_INSERT_TAIL(&peers->eps, ep, peers_link);
+}
+
+static uint16_t choose_port(struct pmf_engine *e)
+{
+	for (uint32_t i = 0; i < 65536 - PORT_FIRST; i++) {
+		uint16_t port = (uint16_t)(PORT_FIRST + e->port_hint++ % (65536 - PORT_FIRST));
+
+		if (!e->ep_of_port[port])
+			return port;
+	}
+	return 0;
+}
+
+int pmf_ep_enable(struct pmf_ep *ep)
+{
+	struct pmf_engine *e = ep->engine;
+	int err = 0;
+
+	pmf_engine_lock(e);
+	if (!ep->addr.port)
+		ep->addr.port = choose_port(e);
+	if (!ep->addr.port || e->ep_of_port[ep->addr.port]) {
+		err = -EADDRINUSE;
+		goto out;
+	}
+	e->ep_of_port[ep->addr.port] = ep;
+	TAILQ_INSERT_TAIL(&e->eps, ep, link);
+	atomic_store_explicit(&ep->state, PMF_EP_ENABLED, memory_order_release);
+out:
+	pmf_engine_unlock(e);
+	return err;
+}
+
+bool pmf_ep_enabled(const struct pmf_ep *ep)
+{
+	return atomic_load_explicit(&ep->state, memory_order_acquire) == PMF_EP_ENABLED;
+}
+
+const struct pmf_addr *pmf_ep_addr(const struct pmf_ep *ep)
+{
+	return &ep->addr;
+}
+
+int pmf_ep_set_addr(struct pmf_ep *ep, const struct pmf_addr *addr)
+{
+	struct pmf_engine *e = ep->engine;
+	bool taken;
+
+	if (!pmf_port_owns(e->port, addr->ip))
+		return -EADDRNOTAVAIL;
+	pmf_engine_lock(e);
+	taken = addr->port && e->ep_of_port[addr->port];
+	pmf_engine_unlock(e);
+	if (taken)
+		return -EADDRINUSE;
+	ep->addr = *addr;
+	return 0;
+}
+
+/**
+ * The receive may still be on the ring, posted, or under way: under the owner word the ring is drained, so
+ * that it is in one place only. One that has taken a message keeps it.
+ */
+ssize_t pmf_ep_cancel(struct pmf_ep *ep, void *context)
+{
+	struct pmf_engine *e = ep->engine;
+	ssize_t ret = -FI_ENOENT;
+	struct pmf_rx *rx;
+
+	if (!pmf_ep_enabled(ep))
+		return -FI_EOPBADSTATE;
+	pmf_engine_lock(e);
+	pmf_engine_receives(e, ep);
+	TAILQ_FOREACH(rx, &ep->posted, link) {
+		if (rx->context != context)
+			continue;
+		TAILQ_REMOVE(&ep->posted, rx, link);
+		ep->nposted--;
+		rx->err = FI_ECANCELED;
+		rx->total = rx->got = 0;
+		rx->has_data = false;
+		rx->src = FI_ADDR_NOTAVAIL;
+		pmf_complete_rx(e, rx);
+		ret = 0;
+		break;
+	}
+	pmf_complete_wake(e);
+	pmf_engine_unlock(e);
+	return ret;
+}
+
+void pmf_ep_set_op_flags(struct pmf_ep *ep, bool tx, uint64_t flags)
+{
+	if (tx)
+		ep->tx_op_flags = flags;
+	else
+		ep->rx_op_flags = flags;
+}
+
+uint64_t pmf_ep_get_op_flags(const struct pmf_ep *ep, bool tx)
+{
+	return tx ? ep->tx_op_flags : ep->rx_op_flags;
+}
+
+size_t pmf_ep_tx_left(const struct pmf_ep *ep)
+{
+	return rte_ring_count(ep->tx_free);
+}
+
+size_t pmf_ep_rx_left(const struct pmf_ep *ep)
+{
+	return rte_ring_count(ep->rx_free);
+}
+
+void pmf_ep_set_limits(struct pmf_ep *ep, uint64_t max_msg_size, uint32_t inject_size)
+{
+	ep->max_msg_size = max_msg_size;
+	ep->inject_size = inject_size;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * Closing an endpoint. Buffers are the application's again at once; what was injected still goes out: the
+ * endpoint stays behind as an orphan of its engine until its flows are quiet or its time is over.
+ */
+#include "msg/engine.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "pmd_glue/eal.h"
+
+void pmf_ep_free(struct pmf_ep *ep)
+{
+	for (unsigned int c = 0; c < PMF_PEERS_CHUNKS; c++)
+		free(ep->flow_of[c]);
+	free(ep->tx_mem);
+	free(ep->rx_mem);
+	free(ep->tx_free);
+	free(ep->tx_ring);
+	free(ep->rx_free);
+	free(ep->rx_ring);
+	free(ep);
+}
+
+/* Completions that wait for room in a CQ are dropped with their endpoint. */
+static void drop_pending(struct pmf_ep *ep, struct pmf_cq_feed *feed)
+{
+	struct pmf_cq_pending *p = feed ? STAILQ_FIRST(&feed->pending) : NULL, *next;
+	bool had = p;
+
+	for (; p; p = next) {
+		struct pmf_ep *of = p->cqe.flags & FI_SEND ?
+					    pmf_container_of(p, struct pmf_tx, pending)->ep :
+					    pmf_container_of(p, struct pmf_rx, pending)->ep;
+
+		next = STAILQ_NEXT(p, link);
+		if (of == ep)
+			STAILQ_REMOVE(&feed->pending, p, pmf_cq_pending, link);
+	}
+	if (had && STAILQ_EMPTY(&feed->pending))
+		LIST_REMOVE(feed, stalled);
+}
+
+/* Sends that are the application's bytes leave their flows; copies stay. */
+static void abort_sends(struct pmf_engine *e, struct pmf_ep *ep)
+{
+	for (uint32_t i = 0; i < ep->tx_size; i++) {
+		struct pmf_tx *tx = pmf_ep_tx(ep, i);
+
+		if ((tx->flags & PMF_XF_POSTED) && !(tx->flags & PMF_XF_INLINE))
+			pmf_flow_abort(&tx->flow->flow, &tx->item);
+	}
+}
+
+/* Sends not yet with a flow: copies go on, the others are forgotten. */
+static void drop_ring(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
+{
+	void *posted;
+	int err;
+
+	while (rte_ring_sc_dequeue(ep->tx_ring, &posted) == 0) {
+		struct pmf_tx *tx = posted;
+		struct pmf_eflow *ef;
+
+		if (!(tx->flags & PMF_XF_INLINE))
+			continue;
+		ef = pmf_eflow_to(e, ep, tx->dest, now, &err);
+		if (!ef)
+			continue;
+		tx->flow = ef;
+		tx->flags |= PMF_XF_POSTED;
+		pmf_flow_push(&ef->flow, &tx->item);
+	}
+}
+
+static void settle_flows(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
+{
+	for (uint32_t i = 0; i < e->flows_cap; i++) {
+		struct pmf_eflow *ef = e->flows[i];
+
+		if (!ef || ef->ep != ep)
+			continue;
+		/* another endpoint may take this port and meet the same peers */
+		pmf_eflow_unname(e, ef);
+		if (pmf_flow_ack_pending(&ef->flow))
+			pmf_flow_ack_now(&ef->flow);
+		pmf_eflow_settle(e, ef, now);
+	}
+}
+
+/* Everything sent and acknowledged, nothing held at the peer's wish, and the peer knows what we received. */
+static bool owes_nothing(const struct pmf_flow *f)
+{
+	return pmf_flow_is_quiet(f) && TAILQ_EMPTY(&f->parked) && TAILQ_EMPTY(&f->waiting) &&
+	       !pmf_flow_ack_pending(f);
+}
+
+/* Free the flows that owe nothing more, and the endpoint with the last of them. */
+static bool orphan_done(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
+{
+	bool over = now >= ep->linger_until;
+
+	for (uint32_t i = 0; ep->nflows && i < e->flows_cap; i++) {
+		struct pmf_eflow *ef = e->flows[i];
+
+		if (ef && ef->ep == ep && (over || owes_nothing(&ef->flow)))
+			pmf_eflow_free(e, ef, FI_ECANCELED);
+	}
+	return ep->nflows == 0;
+}
+
+void pmf_ep_reap(struct pmf_engine *e, pmf_ns_t now)
+{
+	struct pmf_ep *ep, *next;
+
+	PMF_TAILQ_FOREACH_SAFE(ep, &e->orphans, link, next) {
+		if (!orphan_done(e, ep, now))
+			continue;
+		TAILQ_REMOVE(&e->orphans, ep, link);
+		pmf_ep_free(ep);
+	}
+}
+
+static void leave_engine(struct pmf_engine *e, struct pmf_ep *ep)
+{
+	pmf_ns_t now = pmf_clock_ns();
+
+	TAILQ_REMOVE(&e->eps, ep, link);
+	e->ep_of_port[ep->addr.port] = NULL;
+	drop_ring(e, ep, now);
+	pmf_match_ep_end(e, ep);
+	drop_pending(ep, ep->tx_cq);
+	drop_pending(ep, ep->rx_cq);
+	atomic_store_explicit(&ep->state, PMF_EP_ORPHAN, memory_order_release);
+	abort_sends(e, ep);
+	ep->peers = NULL;
+	ep->linger_until = now + e->conf->linger;
+	settle_flows(e, ep, now);
+	TAILQ_INSERT_TAIL(&e->orphans, ep, link);
+	pmf_engine_transmit(e, now);
+	pmf_queue_flush(e->q);
+	pmf_ep_reap(e, now);
+}
+
+void pmf_ep_close(struct pmf_ep *ep)
+{
+	struct pmf_cq_feed *tx_cq = ep->tx_cq, *rx_cq = ep->rx_cq;
+	struct pmf_cntr_feed *tx_cntr = ep->tx_cntr, *rx_cntr = ep->rx_cntr;
+	struct pmf_engine *e = ep->engine;
+
+	if (pmf_stack_forked())
+		return; /* the parent's */
+	if (ep->peers)
+		TAILQ_REMOVE(&ep->peers->eps, ep, peers_link);
+	pmf_engine_lock(e);
+	if (ep->state == PMF_EP_ENABLED)
+		leave_engine(e, ep);
+	else
+		pmf_ep_free(ep);
+	pmf_engine_unlock(e);
+	if (tx_cq)
+		pmf_cq_feed_put(tx_cq);
+	if (rx_cq)
+		pmf_cq_feed_put(rx_cq);
+	if (tx_cntr)
+		pmf_cntr_feed_put(tx_cntr);
+	if (rx_cntr)
+		pmf_cntr_feed_put(rx_cntr);
+}

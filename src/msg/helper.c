@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * The helper thread: starts EAL, opens and closes ports, looks after them, and runs passes when nobody else
+ * does: for readers that sleep, and for an application that has been away for FI_PMF_RESCUE_US.
+ */
+#include "msg/threads.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#define SERVICE_EVERY (10 * PMF_NS_PER_MS)
+#define BUSY_SLEEP_MIN (20 * PMF_NS_PER_US) /* between passes for a sleeping reader, doubling up to */
+#define BUSY_SLEEP_MAX (500 * PMF_NS_PER_US)
+#define IDLE_SLEEP (100 * PMF_NS_PER_MS)
+
+struct request {
+	int (*fn)(void *);
+	void *arg;
+	int result;
+	bool done;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t wake, answered;
+	pthread_t thread;
+	bool started, stop;
+	bool look; /* somebody wants the helper to look at the engines at once */
+	struct request *request;
+	TAILQ_HEAD(, pmf_engine) engines; /* the lock; the helper walks it with the lock held */
+	const struct pmf_conf *conf;
+	pmf_ns_t nap, next_service;
+} h = {.lock = PTHREAD_MUTEX_INITIALIZER,
+       .answered = PTHREAD_COND_INITIALIZER,
+       .engines = TAILQ_HEAD_INITIALIZER(h.engines)};
+
+static void quiesce(void *arg)
+{
+	pmf_engine_lock(arg);
+}
+
+static void resume(void *arg)
+{
+	pmf_engine_unlock(arg);
+}
+
+/* @return how long nothing need be done */
+static pmf_ns_t look_at(struct pmf_engine *e, pmf_ns_t now)
+{
+	bool sleepers = atomic_load_explicit(&e->sleepers, memory_order_acquire);
+	pmf_ns_t last = atomic_load_explicit(&e->last_pass, memory_order_relaxed);
+
+	if (atomic_load_explicit(&e->autos, memory_order_relaxed))
+		return IDLE_SLEEP; /* its worker does all this */
+	if (!sleepers && now < last + h.conf->rescue)
+		return last + h.conf->rescue - now;
+	if (pmf_engine_try(e)) {
+		bool busy = false;
+
+		if (!TAILQ_EMPTY(&e->eps) || !TAILQ_EMPTY(&e->orphans)) {
+			e->stats.rescues++;
+			busy = pmf_engine_pass(e);
+		}
+		pmf_engine_release(e);
+		if (busy)
+			h.nap = 0;
+	}
+	if (!sleepers)
+		return h.conf->rescue;
+	h.nap = PMF_MIN(PMF_MAX(h.nap * 2, BUSY_SLEEP_MIN), BUSY_SLEEP_MAX);
+	return h.nap;
+}
+
+/* @return ns until the next look */
+static pmf_ns_t look_round(void)
+{
+	pmf_ns_t now = pmf_clock_ns(), sleep = IDLE_SLEEP;
+	bool service = now >= h.next_service;
+	struct pmf_engine *e;
+
+	TAILQ_FOREACH(e, &h.engines, link) {
+		sleep = PMF_MIN(sleep, look_at(e, now));
+		if (service && e->q->queue_id == 0)
+			pmf_port_service(e->port, quiesce, resume, e);
+		sleep = PMF_MIN(sleep, SERVICE_EVERY);
+	}
+	if (service)
+		h.next_service = now + SERVICE_EVERY;
+	return sleep;
+}
+
+static void sleep_until(pmf_ns_t ns)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ns += (pmf_ns_t)ts.tv_nsec;
+	ts.tv_sec += (time_t)(ns / PMF_NS_PER_S);
+	ts.tv_nsec = (long)(ns % PMF_NS_PER_S);
+	while (!h.request && !h.stop && !h.look)
+		if (pthread_cond_timedwait(&h.wake, &h.lock, &ts))
+			break;
+}
+
+static void *helper_main(void *arg)
+{
+	pthread_mutex_lock(&h.lock);
+	while (!h.stop) {
+		struct request *r = h.request;
+
+		if (r) {
+			/* without the lock: opening a port takes long, and only requests wait for it */
+			pthread_mutex_unlock(&h.lock);
+			r->result = r->fn(r->arg);
+			pthread_mutex_lock(&h.lock);
+			r->done = true;
+			h.request = NULL;
+			pthread_cond_broadcast(&h.answered);
+			continue;
+		}
+		h.look = false;
+		sleep_until(TAILQ_EMPTY(&h.engines) ? IDLE_SLEEP : look_round());
+	}
+	pthread_mutex_unlock(&h.lock);
+	return NULL;
+}
+
+int pmf_helper_start(const struct pmf_conf *conf)
+{
+	pthread_condattr_t attr;
+	sigset_t all, old;
+	int err;
+
+	if (h.started)
+		return 0;
+	h.conf = conf;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&h.wake, &attr);
+	pthread_condattr_destroy(&attr);
+	/* The application's signals are its own threads' to take; SIGPIPE must not kill from in here. EAL's
+	 * threads inherit the mask. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&h.thread, NULL, helper_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		return -err;
+	pthread_setname_np(h.thread, "pmf-helper");
+	h.started = true;
+	return 0;
+}
+
+int pmf_helper_call(int (*fn)(void *), void *arg)
+{
+	struct request r = {.fn = fn, .arg = arg};
+
+	pthread_mutex_lock(&h.lock);
+	while (h.request) /* another caller's turn */
+		pthread_cond_wait(&h.answered, &h.lock);
+	h.request = &r;
+	pthread_cond_signal(&h.wake);
+	while (!r.done)
+		pthread_cond_wait(&h.answered, &h.lock);
+	pthread_mutex_unlock(&h.lock);
+	return r.result;
+}
+
+void pmf_helper_add(struct pmf_engine *e)
+{
+	pthread_mutex_lock(&h.lock);
+	TAILQ_INSERT_TAIL(&h.engines, e, link);
+	h.look = true;
+	pthread_cond_signal(&h.wake);
+	pthread_mutex_unlock(&h.lock);
+}
+
+void pmf_helper_remove(struct pmf_engine *e)
+{
+	pthread_mutex_lock(&h.lock);
+	TAILQ_REMOVE(&h.engines, e, link);
+	pthread_mutex_unlock(&h.lock);
+}
+
+void pmf_helper_wake(void)
+{
+	pthread_mutex_lock(&h.lock);
+	h.look = true;
+	h.nap = 0;
+	pthread_cond_signal(&h.wake);
+	pthread_mutex_unlock(&h.lock);
+}
+
+void pmf_helper_stop(void)
+{
+	pthread_mutex_lock(&h.lock);
+	h.stop = true;
+	pthread_cond_signal(&h.wake);
+	pthread_mutex_unlock(&h.lock);
+	pthread_join(h.thread, NULL);
+}

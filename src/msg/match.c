@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * Matching: posted receives against messages, in posting and sending order; and the placing of bytes.
+ * Engine owner only. The lists belong to the endpoint (posted, unexpected) and to the flow (matched
+ * receives in order, invited ones, stubs).
+ */
+#include "msg/engine.h"
+
+#include <rdma/fi_errno.h>
+
+#include "msg/scatter.h"
+
+void pmf_scatter_iov(const struct iovec *iov, uint8_t niov, uint64_t off, const uint8_t *bytes,
+		     uint32_t len)
+{
+	for (uint8_t i = 0; i < niov && len; i++) {
+		uint32_t n;
+
+		if (off >= iov[i].iov_len) {
+			off -= iov[i].iov_len;
+			continue;
+		}
+		n = (uint32_t)PMF_MIN(len, iov[i].iov_len - off);
+		memcpy((uint8_t *)iov[i].iov_base + off, bytes, n);
+		bytes += n;
+		len -= n;
+		off = 0;
+	}
+}
+
+/* ---- a receive ends ---- */
+
+/* Receives of one sender complete in matching order (C3): one that is whole early waits for its elders. */
+static void order_advance(struct pmf_engine *e, struct pmf_eflow *ef)
+{
+	struct pmf_rx *rx;
+
+	while ((rx = TAILQ_FIRST(&ef->rx_order)) && rx->done) {
+		TAILQ_REMOVE(&ef->rx_order, rx, order);
+		rx->ordered = false;
+		rx->flow = NULL;
+		pmf_complete_rx(e, rx);
+	}
+}
+
+static void rx_whole(struct pmf_engine *e, struct pmf_rx *rx)
+{
+	struct pmf_eflow *ef = rx->flow;
+
+	rx->done = true;
+	if (!rx->ordered) {
+		rx->flow = NULL;
+		pmf_complete_rx(e, rx);
+		return;
+	}
+	order_advance(e, ef);
+}
+
+static void order_append(struct pmf_eflow *ef, struct pmf_rx *rx)
+{
+	rx->ordered = true;
+	TAILQ_INSERT_TAIL(&ef->rx_order, rx, order);
+}
+
+/* A receive takes a message. */
+static void rx_take(struct pmf_rx *rx, struct pmf_eflow *ef, uint64_t msg, uint64_t total, bool has_data,
+		    uint64_t data, fi_addr_t src)
+{
+	rx->flow = ef;
+	rx->msg = msg;
+	rx->total = total;
+	rx->got = 0;
+	rx->has_data = has_data;
+	rx->data = data;
+	rx->src = src;
+}
+
+static void rx_invite(struct pmf_rx *rx)
+{
+	TAILQ_INSERT_TAIL(&rx->flow->bodies, rx, body);
+	rx->item.kind = PMF_ITEM_INVITE;
+	rx->invite_out = true;
+	pmf_flow_invite(&rx->flow->flow, &rx->item, rx->msg);
+}
+
+/* ---- a receive is posted ---- */
+
+/* The oldest unexpected message meets a new receive. */
+static void take_stub(struct pmf_engine *e, struct pmf_stub *s, struct pmf_rx *rx)
+{
+	struct pmf_eflow *ef = s->flow;
+
+	rx_take(rx, ef, s->msg, s->total, s->has_data, s->data, s->src);
+	switch (s->state) {
+	case PMF_STUB_COMPLETE:
+		pmf_stub_read(s, rx);
+		rx->got = s->total;
+		if (ef && !TAILQ_EMPTY(&ef->rx_order))
+			order_append(ef, rx);
+		pmf_stub_put(e, s);
+		rx_whole(e, rx);
+		break;
+	case PMF_STUB_RECEIVING:
+		pmf_stub_read(s, rx);
+		rx->got = s->got;
+		order_append(ef, rx);
+		ef->cur_rx = rx;
+		pmf_stub_put(e, s); /* clears cur_stub */
+		break;
+	default: /* HELD */
+		order_append(ef, rx);
+		rx_invite(rx);
+		pmf_stub_put(e, s);
+		break;
+	}
+}
+
+void pmf_match_posted(struct pmf_engine *e, struct pmf_ep *ep, struct pmf_rx *rx)
+{
+	struct pmf_stub *s = TAILQ_FIRST(&ep->unexpected);
+
+	if (pmf_likely(!s)) {
+		TAILQ_INSERT_TAIL(&ep->posted, rx, link);
+		ep->nposted++;
+		return;
+	}
+	take_stub(e, s, rx);
+}
+
+/* ---- a message begins ---- */
+
+static void start_expected(struct pmf_engine *e, struct pmf_eflow *ef, struct pmf_rx *rx,
+			   const struct pmf_rec *rec)
+{
+	bool eager = !(rec->flags & PMF_RF_ANNOUNCE);
+
+	ef->ep->stats.rx_expected++;
+	rx_take(rx, ef, rec->msg, rec->total, rec->flags & PMF_RF_DATA, rec->data, ef->fi_addr);
+	pmf_flow_credit_return(&ef->flow, pmf_msg_cost(rec->total, eager));
+	if (pmf_likely(eager && rec->len == rec->total)) {
+		if (rec->len)
+			pmf_scatter(rx, 0, rec->bytes, rec->len);
+		rx->got = rec->len;
+		if (!TAILQ_EMPTY(&ef->rx_order))
+			order_append(ef, rx);
+		rx_whole(e, rx);
+		return;
+	}
+	order_append(ef, rx);
+	if (!eager) {
+		rx_invite(rx);
+		return;
+	}
+	pmf_scatter(rx, 0, rec->bytes, rec->len);
+	rx->got = rec->len;
+	ef->cur_rx = rx;
+}
+
+static void start_unexpected(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec)
+{
+	bool eager = !(rec->flags & PMF_RF_ANNOUNCE);
+	struct pmf_stub *s = pmf_stub_get(e); /* there is one: engine_rx.c has counted */
+
+	ef->ep->stats.rx_unexpected++;
+	s->ep = ef->ep;
+	s->flow = ef;
+	s->msg = rec->msg;
+	s->total = rec->total;
+	s->has_data = rec->flags & PMF_RF_DATA;
+	s->data = rec->data;
+	s->src = ef->fi_addr;
+	s->cost = pmf_msg_cost(rec->total, eager);
+	TAILQ_INSERT_TAIL(&ef->ep->unexpected, s, link);
+	TAILQ_INSERT_TAIL(&ef->stubs, s, flow_link);
+	if (!eager) {
+		s->state = PMF_STUB_HELD;
+		return;
+	}
+	if (pmf_unlikely(!pmf_stub_reserve(e, s, rec->total))) {
+		s->state = PMF_STUB_HELD;
+		s->item.kind = PMF_ITEM_HOLD;
+		s->hold_out = true;
+		pmf_flow_hold(&ef->flow, &s->item, rec->msg);
+		return;
+	}
+	if (rec->len)
+		pmf_stub_write(s, 0, rec->bytes, rec->len);
+	s->got = rec->len;
+	s->state = s->got == s->total ? PMF_STUB_COMPLETE : PMF_STUB_RECEIVING;
+	if (s->state == PMF_STUB_RECEIVING)
+		ef->cur_stub = s;
+}
+
+void pmf_match_start(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec)
+{
+	struct pmf_ep *ep = ef->ep;
+	struct pmf_rx *rx = TAILQ_FIRST(&ep->posted);
+
+	ef->cur_rx = NULL;
+	ef->cur_stub = NULL;
+	ef->cur_msg = rec->msg;
+	ef->cur_off = rec->len;
+	ef->cur_left = rec->flags & PMF_RF_ANNOUNCE ? 0 : rec->total - rec->len;
+	if (pmf_likely(rx)) {
+		TAILQ_REMOVE(&ep->posted, rx, link);
+		ep->nposted--;
+		start_expected(e, ef, rx, rec);
+	} else {
+		start_unexpected(e, ef, rec);
+	}
+}
+
+/* ---- its bytes ---- */
+
+/** More of the eager message under way. @return 0, or -EPROTO */
+int pmf_match_cont(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec)
+{
+	if (pmf_unlikely(rec->msg != ef->cur_msg || rec->off != ef->cur_off ||
+			 rec->len > ef->cur_left || rec->len == 0))
+		return -EPROTO;
+	ef->cur_off += rec->len;
+	ef->cur_left -= rec->len;
+	if (ef->cur_rx) {
+		struct pmf_rx *rx = ef->cur_rx;
+
+		pmf_scatter(rx, rec->off, rec->bytes, rec->len);
+		rx->got += rec->len;
+		if (ef->cur_left == 0) {
+			ef->cur_rx = NULL;
+			rx_whole(e, rx);
+		}
+	} else if (ef->cur_stub) {
+		struct pmf_stub *s = ef->cur_stub;
+
+		pmf_stub_write(s, rec->off, rec->bytes, rec->len);
+		s->got += rec->len;
+		if (ef->cur_left == 0) {
+			ef->cur_stub = NULL;
+			s->state = PMF_STUB_COMPLETE;
+		}
+	}
+	return 0;
+}
+
+static struct pmf_rx *find_body(struct pmf_eflow *ef, uint64_t msg)
+{
+	struct pmf_rx *rx;
+
+	TAILQ_FOREACH(rx, &ef->bodies, body)
+		if (rx->msg == msg)
+			return rx;
+	return NULL;
+}
+
+/** Bytes of an invited message. @return 0, or -EPROTO */
+int pmf_match_body(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec)
+{
+	struct pmf_rx *rx = find_body(ef, rec->msg);
+
+	/* whoever sends a body has acknowledged its invitation with it: else the item would be reused too early */
+	if (pmf_unlikely(!rx || rx->invite_out || rec->off != rx->got ||
+			 rec->len > rx->total - rx->got))
+		return -EPROTO;
+	if (rec->len)
+		pmf_scatter(rx, rec->off, rec->bytes, rec->len);
+	rx->got += rec->len;
+	if (rx->got == rx->total) {
+		TAILQ_REMOVE(&ef->bodies, rx, body);
+		rx_whole(e, rx);
+	}
+	return 0;
+}
+
+/* ---- ends ---- */
+
+static void rx_fail(struct pmf_engine *e, struct pmf_rx *rx, int error)
+{
+	rx->err = error;
+	rx_whole(e, rx);
+}
+
+/** The sender has taken the message back (it closed its endpoint). @return 0, or -EPROTO */
+int pmf_match_abort(struct pmf_engine *e, struct pmf_eflow *ef, uint64_t msg)
+{
+	struct pmf_rx *rx = find_body(ef, msg);
+	struct pmf_stub *s, *next;
+
+	if (rx) {
+		if (rx->invite_out)
+			return -EPROTO;
+		TAILQ_REMOVE(&ef->bodies, rx, body);
+		rx_fail(e, rx, FI_ECONNABORTED);
+		return 0;
+	}
+	if (ef->cur_left && ef->cur_msg == msg) {
+		rx = ef->cur_rx;
+		ef->cur_rx = NULL;
+		ef->cur_left = 0;
+		if (rx) {
+			rx_fail(e, rx, FI_ECONNABORTED);
+			return 0;
+		}
+	}
+	PMF_TAILQ_FOREACH_SAFE(s, &ef->stubs, flow_link, next)
+		if (s->msg == msg && s->state != PMF_STUB_COMPLETE) {
+			pmf_stub_put(e, s);
+			return 0;
+		}
+	return 0;
+}
+
+void pmf_match_flow_end(struct pmf_engine *e, struct pmf_eflow *ef, int error)
+{
+	struct pmf_stub *s, *next;
+	struct pmf_rx *rx;
+
+	PMF_TAILQ_FOREACH_SAFE(s, &ef->stubs, flow_link, next) {
+		if (s->state != PMF_STUB_COMPLETE) {
+			pmf_stub_put(e, s);
+			continue;
+		}
+		TAILQ_REMOVE(&ef->stubs, s, flow_link);
+		s->flow = NULL; /* whole: can still be delivered */
+	}
+	ef->cur_rx = NULL;
+	ef->cur_stub = NULL;
+	while ((rx = TAILQ_FIRST(&ef->bodies)))
+		TAILQ_REMOVE(&ef->bodies, rx, body);
+	while ((rx = TAILQ_FIRST(&ef->rx_order))) {
+		TAILQ_REMOVE(&ef->rx_order, rx, order);
+		rx->ordered = false;
+		rx->flow = NULL;
+		if (!rx->done)
+			rx->err = error;
+		rx->done = true;
+		pmf_complete_rx(e, rx);
+	}
+}
+
+/** The endpoint closes: its receives are dropped without an entry, bytes under way are thrown away. */
+void pmf_match_ep_end(struct pmf_engine *e, struct pmf_ep *ep)
+{
+	struct pmf_stub *s;
+
+	TAILQ_INIT(&ep->posted);
+	ep->nposted = 0;
+	while ((s = TAILQ_FIRST(&ep->unexpected)))
+		pmf_stub_put(e, s);
+	for (uint32_t i = 0; i < e->flows_cap; i++) {
+		struct pmf_eflow *ef = e->flows[i];
+
+		if (!ef || ef->ep != ep)
+			continue;
+		ef->cur_rx = NULL;
+		TAILQ_INIT(&ef->rx_order);
+		TAILQ_INIT(&ef->bodies);
+	}
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * Memory for messages that came before their receive: a fixed number of stubs and of blocks, made with
+ * the engine. Engine owner only. What does not fit is held at its sender.
+ */
+#include "msg/engine.h"
+
+#include <stdlib.h>
+
+#include "msg/scatter.h"
+
+#define STUBS_PER_BLOCK 1 /* a small message needs no block, a large one several */
+#define BLOCK_BYTES sizeof(((struct pmf_block *)NULL)->bytes)
+
+int pmf_unexpected_init(struct pmf_engine *e)
+{
+	uint32_t nblocks = (uint32_t)(e->conf->unexpected_bytes / PMF_BLOCK_SIZE);
+	uint32_t nstubs = PMF_MAX(nblocks * STUBS_PER_BLOCK, 4u * PMF_WIRE_MAX_RECS);
+	struct pmf_stub *stub;
+	struct pmf_block *block;
+
+	e->stub_mem = calloc(nstubs, sizeof(*stub));
+	e->block_mem = calloc(PMF_MAX(nblocks, 1u), sizeof(*block));
+	if (!e->stub_mem || !e->block_mem) {
+		pmf_unexpected_fini(e);
+		return -ENOMEM;
+	}
+	TAILQ_INIT(&e->stub_free);
+	stub = e->stub_mem;
+	for (uint32_t i = 0; i < nstubs; i++)
+		TAILQ_INSERT_TAIL(&e->stub_free, &stub[i], link);
+	e->nstub_free = nstubs;
+	block = e->block_mem;
+	for (uint32_t i = 0; i < nblocks; i++) {
+		block[i].next = e->block_free;
+		e->block_free = &block[i];
+	}
+	e->nblock_free = nblocks;
+	return 0;
+}
+
+void pmf_unexpected_fini(struct pmf_engine *e)
+{
+	free(e->stub_mem);
+	free(e->block_mem);
+	e->stub_mem = NULL;
+	e->block_mem = NULL;
+}
+
+struct pmf_stub *pmf_stub_get(struct pmf_engine *e)
+{
+	struct pmf_stub *s = TAILQ_FIRST(&e->stub_free);
+
+	if (pmf_unlikely(!s))
+		return NULL;
+	TAILQ_REMOVE(&e->stub_free, s, link);
+	e->nstub_free--;
+	s->block = s->last = NULL;
+	s->hold_out = false;
+	s->got = 0;
+	return s;
+}
+
+/** @return whether @p total bytes have a place now; all or nothing. */
+bool pmf_stub_reserve(struct pmf_engine *e, struct pmf_stub *s, uint64_t total)
+{
+	uint64_t need;
+
+	if (total <= PMF_STUB_INLINE)
+		return true;
+	need = (total + BLOCK_BYTES - 1) / BLOCK_BYTES;
+	if (need > e->nblock_free)
+		return false;
+	e->nblock_free -= (uint32_t)need;
+	while (need--) {
+		struct pmf_block *b = e->block_free;
+
+		e->block_free = b->next;
+		b->next = NULL;
+		if (s->last)
+			s->last->next = b;
+		else
+			s->block = b;
+		s->last = b;
+	}
+	s->last = s->block; /* from now on: where the next byte goes */
+	return true;
+}
+
+/** Append: bytes come in order. */
+void pmf_stub_write(struct pmf_stub *s, uint64_t off, const uint8_t *bytes, uint32_t len)
+{
+	if (!s->block) {
+		memcpy(s->bytes + off, bytes, len);
+		return;
+	}
+	while (len) {
+		uint64_t at = off % BLOCK_BYTES;
+		uint32_t n = (uint32_t)PMF_MIN(len, BLOCK_BYTES - at);
+
+		memcpy(s->last->bytes + at, bytes, n);
+		off += n;
+		bytes += n;
+		len -= n;
+		if (off % BLOCK_BYTES == 0)
+			s->last = s->last->next;
+	}
+}
+
+/** Copy what has come so far into the receive that took the message. */
+void pmf_stub_read(struct pmf_stub *s, struct pmf_rx *rx)
+{
+	struct pmf_block *b = s->block;
+
+	if (!b) {
+		pmf_scatter(rx, 0, s->bytes, (uint32_t)s->got);
+		return;
+	}
+	for (uint64_t off = 0; off < s->got; b = b->next) {
+		uint32_t n = (uint32_t)PMF_MIN(s->got - off, BLOCK_BYTES);
+
+		pmf_scatter(rx, off, b->bytes, n);
+		off += n;
+	}
+}
+
+static void blocks_put(struct pmf_engine *e, struct pmf_stub *s)
+{
+	while (s->block) {
+		struct pmf_block *b = s->block;
+
+		s->block = b->next;
+		b->next = e->block_free;
+		e->block_free = b;
+		e->nblock_free++;
+	}
+}
+
+/**
+ * Done with it: off the lists, its cost back to the sender. A HOLD record still under way keeps the stub
+ * itself (PMF_STUB_GONE) until it is acknowledged.
+ */
+void pmf_stub_put(struct pmf_engine *e, struct pmf_stub *s)
+{
+	if (s->state != PMF_STUB_GONE) {
+		s->state = PMF_STUB_GONE;
+		blocks_put(e, s);
+		TAILQ_REMOVE(&s->ep->unexpected, s, link);
+		if (s->flow) {
+			TAILQ_REMOVE(&s->flow->stubs, s, flow_link);
+			if (s->flow->cur_stub == s)
+				s->flow->cur_stub = NULL;
+			pmf_flow_credit_return(&s->flow->flow, s->cost);
+		}
+	}
+	if (s->hold_out)
+		return;
+	TAILQ_INSERT_HEAD(&e->stub_free, s, link);
+	e->nstub_free++;
+}

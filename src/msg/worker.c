@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * Automatic progress: a thread that keeps the owner word of one engine. It yields after an empty pass, since
+ * cores may be shared, and sleeps when there has been no work for a while, unless it has a core of its own.
+ */
+#include "msg/threads.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pmd_glue/eal.h"
+
+#define AWAKE (100 * PMF_NS_PER_US) /* without work before it sleeps */
+#define SLEEP_MIN (20 * PMF_NS_PER_US)
+#define SLEEP_MAX (500 * PMF_NS_PER_US)
+
+struct pmf_worker {
+	struct pmf_engine *e;
+	pthread_t thread;
+	int cpu;
+	_Atomic bool stop;
+	pmf_ns_t nap;
+	pmf_ns_t last_busy;
+};
+
+static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *ts)
+{
+	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, ts, NULL, 0);
+}
+
+/* Give the word away as long as control callers wait for it. */
+static void step_aside(struct pmf_engine *e)
+{
+	pmf_engine_release(e);
+	while (atomic_load_explicit(&e->waiters, memory_order_relaxed))
+		sched_yield();
+}
+
+/*
+ * Sleep without the word: posters then run the tx half themselves. Full fences pair with the poster's: it
+ * publishes, fences and looks at `asleep`; here asleep is set, fenced, and the rings are looked at by a pass.
+ */
+static void nap(struct pmf_worker *w)
+{
+	struct pmf_engine *e = w->e;
+	struct timespec ts;
+
+	atomic_store_explicit(&e->asleep, 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (pmf_engine_pass(e)) {
+		atomic_store_explicit(&e->asleep, 0, memory_order_relaxed);
+		w->last_busy = pmf_clock_ns();
+		return;
+	}
+	pmf_engine_release(e);
+	w->nap = PMF_MIN(PMF_MAX(w->nap * 2, SLEEP_MIN), SLEEP_MAX);
+	ts = (struct timespec){.tv_nsec = (long)w->nap};
+	futex(&e->asleep, FUTEX_WAIT, 1, &ts);
+	atomic_store_explicit(&e->asleep, 0, memory_order_relaxed);
+	while (!pmf_engine_try(e))
+		sched_yield();
+}
+
+static void run(struct pmf_worker *w)
+{
+	struct pmf_engine *e = w->e;
+
+	while (!pmf_engine_try(e))
+		sched_yield();
+	w->last_busy = pmf_clock_ns();
+	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
+		if (pmf_engine_pass(e)) {
+			w->last_busy = e->last_pass;
+			w->nap = 0;
+		} else if (w->cpu < 0) {
+			if (e->last_pass - w->last_busy > AWAKE)
+				nap(w);
+			else
+				sched_yield();
+		}
+		if (pmf_unlikely(atomic_load_explicit(&e->waiters, memory_order_relaxed))) {
+			step_aside(e);
+			while (!pmf_engine_try(e))
+				sched_yield();
+		}
+	}
+	pmf_engine_release(e);
+}
+
+static void *worker_main(void *arg)
+{
+	struct pmf_worker *w = arg;
+	cpu_set_t set;
+
+	pthread_setname_np(pthread_self(), "pmf-worker");
+	if (w->cpu >= 0) {
+		CPU_ZERO(&set);
+		CPU_SET((unsigned int)w->cpu, &set);
+		pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+	}
+	pmf_thread_register();
+	run(w);
+	return NULL;
+}
+
+int pmf_worker_start(struct pmf_engine *e, int cpu, struct pmf_worker **out)
+{
+	struct pmf_worker *w = calloc(1, sizeof(*w));
+	sigset_t all, old;
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	w->e = e;
+	w->cpu = cpu;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&w->thread, NULL, worker_main, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err) {
+		free(w);
+		return -err;
+	}
+	*out = w;
+	return 0;
+}
+
+void pmf_worker_stop(struct pmf_worker *w)
+{
+	atomic_store_explicit(&w->stop, true, memory_order_relaxed);
+	pmf_worker_wake(w);
+	pthread_join(w->thread, NULL);
+	free(w);
+}
+
+void pmf_worker_wake(struct pmf_worker *w)
+{
+	atomic_store_explicit(&w->e->asleep, 0, memory_order_release);
+	futex(&w->e->asleep, FUTEX_WAKE, 1, NULL);
+}
