@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * pmf-sim: messages over the simulated wire, every one verified. Prints its seed, and what it
+ * measured.
+ */
+#include "sim.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <time.h>
+
+static struct sim sim;
+static double started;
+
+static const char usage[] =
+	"usage: pmf-sim [options]\n"
+	"  --messages N       of each stream (100000)\n"
+	"  --seed S           of everything (from the clock)\n"
+	"  --fault TEXT       as FI_PMF_FAULT: loss=1%,dup=1%,reorder=5%:20\n"
+	"  --both             both ways\n"
+	"  --nodes N          all to node 0, and back with --both (2)\n"
+	"  --sizes mix|mid|N  mix: 0 B, 1 B to 64 KB, 1 to 16 MB; mid: without the large ones "
+	"(mix)\n"
+	"  --window N         packets of a flow (512)\n"
+	"  --outstanding N    messages of a stream (64)\n"
+	"  --payload N        largest UDP payload (8972)\n"
+	"  --delay-us N       one way (5)        --jitter-us N\n"
+	"  --rate-gbps N      of each port (100)\n"
+	"  --queue-kb N       before each receiver (16384)   --mark-kb N: ECN\n"
+	"  --receives N       posted (256)       --repost-us N: and again so much later\n"
+	"  --memory-kb N      for messages without a receive (65536)\n"
+	"  --credit-kb N      for one peer (1024)   --eager N: longer ones are announced\n"
+	"  --held N           frames ahead of order that a node keeps (2048)\n"
+	"  --private          every message has a block of its own, poisoned when it is done\n"
+	"  --reclaim          take the active part of a flow back whenever it is quiet\n"
+	"  --goodput          report bytes per simulated second\n"
+	"  --stats            report counters\n"
+	"  --quiet            no progress\n";
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void totals(const struct sim *s, uint64_t *delivered, uint64_t *all, uint64_t *bytes)
+{
+	*delivered = *all = *bytes = 0;
+	for (unsigned int i = 0; i < s->nstreams; i++) {
+		*delivered += s->stream[i].delivered;
+		*all += s->stream[i].count;
+		*bytes += s->stream[i].bytes;
+	}
+}
+
+static void progress(struct sim *s)
+{
+	static double last;
+	uint64_t delivered, all, bytes;
+	double now = seconds();
+
+	if (now - last < 2)
+		return;
+	last = now;
+	totals(s, &delivered, &all, &bytes);
+	fprintf(stderr, "%5.1f %%  %" PRIu64 " messages, %.0f a second, %.3f s simulated\n",
+		100.0 * (double)delivered / (double)all, delivered,
+		(double)delivered / (now - started), (double)s->now / 1e9);
+}
+
+struct options {
+	struct sim_conf conf;
+	uint64_t messages, outstanding;
+	bool both, goodput, stats, quiet, seeded;
+};
+
+enum {
+	MESSAGES = 256,
+	SEED,
+	FAULT,
+	BOTH,
+	NODES,
+	SIZES,
+	WINDOW,
+	OUTSTANDING,
+	PAYLOAD,
+	DELAY,
+	JITTER,
+	RATE,
+	QUEUE,
+	MARK,
+	RECEIVES,
+	REPOST,
+	MEMORY,
+	CREDIT,
+	EAGER,
+	HELD,
+	PRIVATE,
+	RECLAIM,
+	GOODPUT,
+	STATS,
+	QUIET
+};
+
+static const struct option long_options[] = {
+	{"messages", 1, NULL, MESSAGES}, {"seed", 1, NULL, SEED},
+	{"fault", 1, NULL, FAULT},	 {"both", 0, NULL, BOTH},
+	{"nodes", 1, NULL, NODES},	 {"sizes", 1, NULL, SIZES},
+	{"window", 1, NULL, WINDOW},	 {"outstanding", 1, NULL, OUTSTANDING},
+	{"payload", 1, NULL, PAYLOAD},	 {"delay-us", 1, NULL, DELAY},
+	{"jitter-us", 1, NULL, JITTER},	 {"rate-gbps", 1, NULL, RATE},
+	{"queue-kb", 1, NULL, QUEUE},	 {"mark-kb", 1, NULL, MARK},
+	{"receives", 1, NULL, RECEIVES}, {"repost-us", 1, NULL, REPOST},
+	{"memory-kb", 1, NULL, MEMORY},	 {"credit-kb", 1, NULL, CREDIT},
+	{"eager", 1, NULL, EAGER},	 {"held", 1, NULL, HELD},
+	{"private", 0, NULL, PRIVATE},	 {"reclaim", 0, NULL, RECLAIM},
+	{"goodput", 0, NULL, GOODPUT},	 {"stats", 0, NULL, STATS},
+	{"quiet", 0, NULL, QUIET},	 {0},
+};
+
+static bool set_option(struct options *o, int opt, const char *arg)
+{
+	struct sim_conf *c = &o->conf;
+	char *end = NULL;
+	double v = arg ? strtod(arg, &end) : 0;
+	char err[200];
+
+	if (opt == FAULT) {
+		if (pmf_fault_parse(arg, &c->fault, err, sizeof(err)) == 0)
+			return true;
+		fprintf(stderr, "pmf-sim: %s\n", err);
+		return false;
+	}
+	if (opt == SIZES && end == arg) {
+		c->big = strcmp(arg, "mix") == 0;
+		return c->big || strcmp(arg, "mid") == 0;
+	}
+	if (arg != NULL && (*end != '\0' || end == arg || v < 0))
+		return false;
+	switch (opt) {
+	case MESSAGES:
+		o->messages = (uint64_t)v;
+		break;
+	case SEED:
+		c->seed = strtoull(arg, NULL, 0);
+		o->seeded = true;
+		break;
+	case BOTH:
+		o->both = true;
+		break;
+	case NODES:
+		c->nodes = (unsigned int)v;
+		break;
+	case SIZES:
+		c->fixed_size = (uint64_t)v;
+		break;
+	case WINDOW:
+		c->flow.window = (uint32_t)v;
+		break;
+	case OUTSTANDING:
+		o->outstanding = (uint64_t)v;
+		break;
+	case PAYLOAD:
+		c->flow.max_payload = (uint16_t)v;
+		break;
+	case DELAY:
+		c->delay = (pmf_ns_t)(v * 1000);
+		break;
+	case JITTER:
+		c->jitter = (pmf_ns_t)(v * 1000);
+		break;
+	case RATE:
+		c->gbps = v;
+		break;
+	case QUEUE:
+		c->queue = (uint64_t)v << 10;
+		break;
+	case MARK:
+		c->ecn_mark = (uint64_t)v << 10;
+		break;
+	case RECEIVES:
+		c->receives = (uint32_t)v;
+		break;
+	case REPOST:
+		c->repost = (pmf_ns_t)(v * 1000);
+		break;
+	case MEMORY:
+		c->unexpected = (uint64_t)v << 10;
+		break;
+	case CREDIT:
+		c->flow.rx_credit = (uint64_t)v << 10;
+		break;
+	case EAGER:
+		c->flow.eager_limit = (uint32_t)v;
+		break;
+	case HELD:
+		c->held_frames = (uint32_t)v;
+		break;
+	case PRIVATE:
+		c->private_bytes = true;
+		break;
+	case RECLAIM:
+		c->eager_reclaim = true;
+		break;
+	case GOODPUT:
+		o->goodput = true;
+		break;
+	case STATS:
+		o->stats = true;
+		break;
+	case QUIET:
+		o->quiet = true;
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
+
+/* @return why the options cannot be, or NULL */
+static const char *check_options(struct options *o)
+{
+	struct sim_conf *c = &o->conf;
+
+	c->flow.first_credit = PMF_MIN(c->flow.first_credit, c->flow.rx_credit);
+	if (c->nodes < 2 || c->nodes > SIM_MAX_NODES)
+		return "--nodes is 2 to 64";
+	if (c->flow.window == 0 || (c->flow.window & (c->flow.window - 1)) != 0)
+		return "--window is a power of two";
+	if (c->flow.max_payload < PMF_WIRE_MIN_PAYLOAD || c->flow.max_payload > SIM_MAX_FRAME)
+		return "--payload is 1200 to 9216";
+	if (c->gbps <= 0 || o->outstanding == 0 || c->receives == 0)
+		return "--rate-gbps, --outstanding and --receives are more than 0";
+	if (c->fixed_size != SIM_MIX && c->fixed_size > (16u << 20))
+		return "--sizes is 16 MB at most";
+	return NULL;
+}
+
+static void report(const struct options *o, double took)
+{
+	uint64_t delivered, all, bytes;
+
+	totals(&sim, &delivered, &all, &bytes);
+	printf("%s: %" PRIu64 " of %" PRIu64
+	       " messages verified, %.3f GB, in %.1f s (%.0f messages/s), "
+	       "%.6f s simulated\n",
+	       sim.failed ? "FAILED" : "ok", delivered, all, (double)bytes / 1e9, took,
+	       (double)delivered / took, (double)sim.now / 1e9);
+	printf("frames: %" PRIu64 " carried, %" PRIu64 " lost, %" PRIu64 " doubled, %" PRIu64
+	       " reordered, %" PRIu64 " dropped by the queue, %" PRIu64 " marked\n",
+	       sim.carried, sim.lost, sim.doubled, sim.reordered, sim.dropped, sim.marked);
+	if (o->goodput)
+		printf("goodput: %.3f Gb/s of %.0f, %.0f messages/s, simulated\n",
+		       (double)bytes * 8 / (double)sim.now, o->conf.gbps,
+		       (double)delivered * 1e9 / (double)sim.now);
+	if (o->stats)
+		sim_print_state(&sim, stdout);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.messages = 100000, .outstanding = 64};
+	const char *env = getenv("PMF_TEST_SEED"), *scale = getenv("PMF_LONG"), *why;
+	struct timespec ts;
+	bool ok;
+	int opt;
+
+	sim_conf_default(&o.conf);
+	while ((opt = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+		if (!set_option(&o, opt, optarg)) {
+			fputs(usage, stderr);
+			return 2;
+		}
+	}
+	why = check_options(&o);
+	if (why != NULL || optind != argc) {
+		fprintf(stderr, "pmf-sim: %s\n", why ? why : argv[optind]);
+		return 2;
+	}
+	clock_gettime(CLOCK_REALTIME, &ts);
+	if (!o.seeded)
+		o.conf.seed =
+			env ? strtoull(env, NULL, 0) : (uint64_t)ts.tv_nsec ^ (uint64_t)ts.tv_sec;
+	/* The long lane runs the same tests with more of it. */
+	if (scale != NULL && *scale != '\0')
+		o.messages *= 50;
+	printf("pmf-sim: seed %" PRIu64 " (--seed or PMF_TEST_SEED), %" PRIu64
+	       " messages a stream\n",
+	       o.conf.seed, o.messages);
+	fflush(stdout);
+	if (sim_init(&sim, &o.conf) != 0)
+		return 2;
+	started = seconds();
+	for (unsigned int i = 1; i < o.conf.nodes; i++) {
+		sim_add_stream(&sim, i, 0, o.messages, o.outstanding);
+		if (o.both)
+			sim_add_stream(&sim, 0, i, o.messages, o.outstanding);
+	}
+	ok = sim_run(&sim, 60 * PMF_NS_PER_S, o.quiet ? NULL : progress) && sim_settle(&sim);
+	report(&o, seconds() - started);
+	sim_fini(&sim);
+	return ok ? 0 : 1;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * The simulator: nodes that run flows over a simulated wire, under a virtual clock. One thread, no
+ * real time, no randomness but the seed's: a run repeats itself from its options.
+ *
+ *   sim_net.c   the wire: rate, delay, queue, faults, and the order of events
+ *   sim_node.c  one engine's share: frames to flows, matching, unexpected memory, timers
+ *   sim_app.c   streams of messages that are made, counted and verified
+ */
+#ifndef PMF_SIM_H
+#define PMF_SIM_H
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "pmf_fault.h"
+#include "proto/contact.h"
+
+#define SIM_MAX_NODES 64
+#define SIM_MAX_FRAME 9216
+#define SIM_WIRE_OVERHEAD 66 /* preamble, gap, Ethernet, IPv4 and UDP of each frame */
+#define SIM_RING (1u << 17)  /* messages of one stream that may be between push and delivery */
+
+struct sim;
+struct sim_node;
+struct sim_flow;
+
+static inline uint64_t sim_mix(uint64_t z)
+{
+	z += 0x9e3779b97f4a7c15ull;
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return z ^ z >> 31;
+}
+
+/* ---- options ---- */
+
+struct sim_conf {
+	uint64_t seed;
+	unsigned int nodes;
+	struct pmf_fault fault; /* of each direction of each pair, with seeds of their own */
+	pmf_ns_t delay, jitter; /* one way */
+	double gbps;		/* of each node's port, both ways */
+	uint64_t queue;		/* bytes that wait at a receiver's port before frames are dropped */
+	uint64_t ecn_mark;	/* bytes that wait there before frames are marked; 0: never */
+	struct pmf_flow_conf flow;
+	uint64_t unexpected;  /* bytes of memory for messages without a receive, of each node */
+	uint32_t held_frames; /* ahead of order, of each node */
+	uint32_t receives;    /* posted by each node at first; each one is posted again after use */
+	pmf_ns_t repost;      /* how long after */
+	uint64_t fixed_size;  /* of all messages, or SIM_MIX */
+	bool big;	      /* with SIM_MIX: one in 10000 of 1 to 16 MB */
+	bool private_bytes;   /* every message has a block of its own, which is poisoned when it is
+				 done */
+	bool eager_reclaim;   /* take active parts back whenever a flow is quiet */
+};
+#define SIM_MIX UINT64_MAX
+
+void sim_conf_default(struct sim_conf *c);
+
+/* ---- the wire ---- */
+
+struct sim_frame {
+	struct sim_frame *next;
+	pmf_ns_t at;
+	uint16_t len;
+	uint8_t src, dst, ecn;
+	uint8_t *body; /* when held ahead of order: the records */
+	uint32_t body_len;
+	uint8_t data[SIM_MAX_FRAME] __attribute__((aligned(64)));
+};
+
+struct sim_frame *sim_frame_get(struct sim *s);
+void sim_frame_put(struct sim *s, struct sim_frame *f);
+/** Hand a frame to the wire; it is the wire's. */
+void sim_net_send(struct sim *s, struct sim_frame *f);
+/** @return whether the node's port takes another frame now; else *when it will */
+bool sim_net_room(const struct sim *s, const struct sim_node *n, pmf_ns_t *when);
+
+/* ---- nodes ---- */
+
+enum sim_rx_where { SIM_RX_UNEXPECTED, SIM_RX_MATCHED };
+
+/* A message on its way in, from its START to its delivery. */
+struct sim_rx {
+	TAILQ_ENTRY(sim_rx) link; /* unexpected ones of the node */
+	LIST_ENTRY(sim_rx) hash;  /* of the flow, by message number */
+	struct sim_flow *flow;	  /* NULL: it died after this message had come whole */
+	struct sim_stream *stream;
+	uint64_t msg, k, len, got, data;
+	uint8_t *buf;
+	uint64_t cost; /* not returned yet */
+	uint64_t memory;
+	bool matched, by_body, has_data, gone;
+	bool invite_out, hold_out; /* these items are the flow's */
+	struct pmf_item invite, hold;
+};
+TAILQ_HEAD(sim_rxq, sim_rx);
+LIST_HEAD(sim_rx_list, sim_rx);
+
+#define SIM_RX_HASH 256
+
+struct sim_flow {
+	struct pmf_flow f;
+	struct pmf_timer timer;
+	TAILQ_ENTRY(sim_flow) blocked_link;
+	bool blocked;
+	struct sim_node *node;
+	unsigned int index, peer; /* peer: node */
+	struct sim_frame **held;  /* window slots */
+	uint32_t nheld;
+	uint64_t starts; /* messages begun by the peer */
+	uint64_t owed;	 /* message cost not returned */
+	struct sim_rx *cur;
+	struct sim_rx_list rx[SIM_RX_HASH];
+};
+
+TAILQ_HEAD(sim_blocked, sim_flow);
+
+struct sim_node_stats {
+	uint64_t frames_tx, frames_rx, resets_tx, opens_bad, no_flow, refused, flushed, tx_nothing;
+};
+
+struct sim_node {
+	struct sim *sim;
+	unsigned int id;
+	bool alive;
+	bool stopped; /* hears and says nothing; its memory stays */
+	struct pmf_addr addr;
+	uint64_t inc;
+	struct pmf_contact_key key;
+	pmf_ns_t clock; /* what its clock shows at virtual time 0 */
+	uint64_t rnd;
+	struct pmf_flow_conf conf;
+	struct pmf_flow_stats flow_stats;
+	struct sim_node_stats stats;
+	struct pmf_wheel wheel;
+	struct sim_flow *flow[SIM_MAX_NODES]; /* by peer */
+	struct sim_flow *slot[SIM_MAX_NODES * 4];
+	struct sim_blocked blocked;
+	struct sim_rxq unexpected;
+	uint64_t posted, memory, memory_least;
+	bool posting;
+	uint32_t nheld;
+	uint64_t repost_n;
+	pmf_ns_t repost_at;
+	pmf_ns_t wake_at; /* virtual time */
+	pmf_ns_t port_free,
+		in_free; /* when the port's two directions have sent what they were given */
+};
+
+void sim_node_start(struct sim_node *n);
+/** The process is gone: its memory too. */
+void sim_node_kill(struct sim_node *n);
+void sim_node_rx(struct sim_node *n, struct sim_frame *f);
+void sim_node_wake(struct sim_node *n);
+/** Post receives, now. */
+void sim_node_post(struct sim_node *n, uint64_t receives);
+struct sim_flow *sim_node_flow(struct sim_node *n, unsigned int peer);
+/** Let a flow send, and arm its timer. @return false: the flow died and is gone */
+bool sim_flow_kick(struct sim_flow *sf);
+pmf_ns_t sim_node_now(const struct sim_node *n);
+
+/* ---- streams of messages ---- */
+
+struct sim_item {
+	struct pmf_item item;
+	struct sim_item *next;
+	uint64_t k;
+	uint8_t *own;
+	struct iovec iov[4];
+};
+
+/* Messages from one node to another, numbered by k. */
+struct sim_stream {
+	unsigned int src, dst;
+	uint64_t seed, count, window;
+	uint64_t pushed, done, failed;	      /* by the sender */
+	uint64_t started, delivered, aborted; /* at the receiver */
+	uint64_t oldest;		      /* not delivered */
+	uint64_t bytes;
+	uint8_t *state; /* SIM_RING entries */
+	struct sim_item *free, *items;
+	int error; /* first status other than 0 */
+};
+
+/* For the node: how the stream sees what happens. */
+/** Message @p k of the flow's peer begins. @return its stream; NULL: it is not what was sent */
+struct sim_stream *sim_stream_start(struct sim *s, struct sim_flow *sf, const struct pmf_rec *rec,
+				    uint64_t k);
+void sim_stream_arrived(struct sim *s, struct sim_rx *rx);
+void sim_stream_deliver(struct sim *s, struct sim_rx *rx);
+void sim_stream_aborted(struct sim *s, struct sim_rx *rx);
+void sim_stream_done(struct sim *s, struct sim_flow *sf, struct pmf_item *item);
+/** Push what the window lets out. */
+void sim_stream_fill(struct sim *s, struct sim_stream *st);
+
+/* ---- all of it ---- */
+
+struct sim_event {
+	pmf_ns_t at;
+	uint64_t seq;
+	struct sim_frame *frame;
+};
+
+struct sim_link {
+	struct pmf_fault fault;
+	uint8_t nbehind;
+	struct {
+		struct sim_frame *frame;
+		uint32_t left;
+	} behind[64];
+};
+
+struct sim {
+	struct sim_conf conf;
+	pmf_ns_t now;
+	struct sim_node node[SIM_MAX_NODES];
+	struct sim_link *link; /* nodes × nodes */
+	struct sim_event *heap;
+	size_t nheap, cap;
+	uint64_t seq;
+	struct sim_frame *free;
+	uint64_t frames_out; /* taken and not put back */
+	struct sim_stream stream[SIM_MAX_NODES * 2];
+	unsigned int nstreams;
+	struct sim_stream *by_pair[SIM_MAX_NODES][SIM_MAX_NODES];
+	uint8_t *table; /* random bytes that messages are cut from */
+	uint64_t lost, doubled, reordered, dropped, marked, carried, carried_bytes;
+	/* Frames for which it says true vanish. */
+	bool (*eat)(struct sim *s, const struct sim_frame *f, void *arg);
+	void *eat_arg;
+	bool failed;
+	bool dead_is_fine; /* flows may die in this run */
+	bool quiet;	   /* failures are not printed */
+};
+
+int sim_init(struct sim *s, const struct sim_conf *conf);
+void sim_fini(struct sim *s);
+struct sim_stream *sim_add_stream(struct sim *s, unsigned int src, unsigned int dst, uint64_t count,
+				  uint64_t window);
+/** Run to virtual time @p until at most, or until nothing happens any more. @return false at the
+ * end */
+bool sim_step(struct sim *s, pmf_ns_t until);
+/** Run until every stream is at its end, one has failed, or nothing was delivered for @p stall. */
+bool sim_run(struct sim *s, pmf_ns_t stall, void (*progress)(struct sim *s));
+bool sim_streams_finished(const struct sim *s);
+/** Run on until all flows are quiet, then look for what was left behind. */
+bool sim_settle(struct sim *s);
+void sim_print_state(struct sim *s, FILE *f);
+
+/** Something does not hold: say so, once for each run, and stop it. */
+void sim_fail(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * The wire, and the order of events. A frame leaves at the rate of its sender's port, waits in the
+ * queue of the receiver's port, and arrives a delay later, unless a fault meets it first.
+ */
+#include "sim.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#define BACKLOG_NS (20 * PMF_NS_PER_US) /* what a port's own ring holds */
+
+struct sim_frame *sim_frame_get(struct sim *s)
+{
+	struct sim_frame *f = s->free;
+
+	if (f != NULL)
+		s->free = f->next;
+	else
+		f = aligned_alloc(64, sizeof(*f));
+	s->frames_out++;
+	return f;
+}
+
+void sim_frame_put(struct sim *s, struct sim_frame *f)
+{
+	f->next = s->free;
+	s->free = f;
+	s->frames_out--;
+}
+
+static bool before(const struct sim_event *a, const struct sim_event *b)
+{
+	return a->at != b->at ? a->at < b->at : a->seq < b->seq;
+}
+
+static void heap_push(struct sim *s, struct sim_frame *f)
+{
+	struct sim_event e = {f->at, s->seq++, f};
+	size_t i = s->nheap++;
+
+	if (s->nheap > s->cap) {
+		s->cap = 2 * s->cap + 1024;
+		s->heap = realloc(s->heap, s->cap * sizeof(s->heap[0]));
+	}
+	for (; i > 0 && before(&e, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		s->heap[i] = s->heap[(i - 1) / 2];
+	s->heap[i] = e;
+}
+
+static struct sim_frame *heap_pop(struct sim *s)
+{
+	struct sim_frame *f = s->heap[0].frame;
+	struct sim_event e = s->heap[--s->nheap];
+	size_t i = 0, c;
+
+	while ((c = 2 * i + 1) < s->nheap) {
+		if (c + 1 < s->nheap && before(&s->heap[c + 1], &s->heap[c]))
+			c++;
+		if (!before(&s->heap[c], &e))
+			break;
+		s->heap[i] = s->heap[c];
+		i = c;
+	}
+	s->heap[i] = e;
+	return f;
+}
+
+static pmf_ns_t wire_time(const struct sim *s, size_t len)
+{
+	return (pmf_ns_t)((double)(len + SIM_WIRE_OVERHEAD) * 8 / s->conf.gbps) + 1;
+}
+
+bool sim_net_room(const struct sim *s, const struct sim_node *n, pmf_ns_t *when)
+{
+	if (n->port_free <= s->now + BACKLOG_NS)
+		return true;
+	*when = n->port_free - BACKLOG_NS;
+	return false;
+}
+
+/* Frames that were put behind this one come now. */
+static void overtaken(struct sim *s, struct sim_link *l, pmf_ns_t at)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < l->nbehind; i++) {
+		struct sim_frame *f = l->behind[i].frame;
+
+		if (--l->behind[i].left > 0) {
+			l->behind[kept++] = l->behind[i];
+			continue;
+		}
+		f->at = at;
+		heap_push(s, f);
+	}
+	l->nbehind = (uint8_t)kept;
+}
+
+/* @return whether the frame has a place in the queue before its receiver; sets when it arrives. */
+static bool through_queue(struct sim *s, struct sim_frame *f)
+{
+	struct sim_node *src = &s->node[f->src], *dst = &s->node[f->dst];
+	pmf_ns_t wire = wire_time(s, f->len), at;
+	double waiting;
+
+	src->port_free = PMF_MAX(src->port_free, s->now) + wire;
+	at = src->port_free;
+	if (dst->in_free > at) {
+		waiting = (double)(dst->in_free - at) * s->conf.gbps / 8;
+		if (waiting > (double)s->conf.queue) {
+			s->dropped++;
+			return false;
+		}
+		if (s->conf.ecn_mark != 0 && waiting > (double)s->conf.ecn_mark && f->ecn == 2) {
+			f->ecn = 3;
+			s->marked++;
+		}
+	}
+	dst->in_free = PMF_MAX(dst->in_free, at - wire) + wire;
+	f->at = PMF_MAX(dst->in_free, at) + s->conf.delay;
+	if (s->conf.jitter != 0)
+		f->at += sim_mix(s->conf.seed ^ s->seq) % s->conf.jitter;
+	return true;
+}
+
+void sim_net_send(struct sim *s, struct sim_frame *f)
+{
+	struct sim_link *l = &s->link[f->src * s->conf.nodes + f->dst];
+	struct pmf_fault_verdict v = {0};
+	pmf_ns_t at;
+
+	s->carried++;
+	s->carried_bytes += f->len;
+	if (!through_queue(s, f) || (s->eat != NULL && s->eat(s, f, s->eat_arg))) {
+		sim_frame_put(s, f);
+		return;
+	}
+	at = f->at;
+	if ((l->fault.loss | l->fault.dup | l->fault.reorder))
+		v = pmf_fault_next(&l->fault);
+	if (v.drop) {
+		s->lost++;
+		sim_frame_put(s, f);
+		return;
+	}
+	if (v.dup) {
+		struct sim_frame *copy = sim_frame_get(s);
+
+		memcpy(copy, f, offsetof(struct sim_frame, data) + f->len);
+		copy->at = at + 1;
+		heap_push(s, copy);
+		s->doubled++;
+	}
+	overtaken(s, l, at + 1);
+	if (v.behind != 0 && l->nbehind < PMF_ARRAY_SIZE(l->behind)) {
+		l->behind[l->nbehind].frame = f;
+		l->behind[l->nbehind++].left = v.behind;
+		s->reordered++;
+		return;
+	}
+	heap_push(s, f);
+}
+
+static void deliver(struct sim *s, struct sim_frame *f)
+{
+	struct sim_node *n = &s->node[f->dst];
+
+	if (n->alive && !n->stopped)
+		sim_node_rx(n, f);
+	else
+		sim_frame_put(s, f);
+}
+
+bool sim_step(struct sim *s, pmf_ns_t until)
+{
+	struct sim_node *first = NULL;
+	pmf_ns_t wake = PMF_NS_NEVER, frame = s->nheap ? s->heap[0].at : PMF_NS_NEVER, at;
+
+	for (unsigned int i = 0; i < s->conf.nodes; i++) {
+		struct sim_node *n = &s->node[i];
+
+		if (n->alive && !n->stopped && n->wake_at < wake) {
+			wake = n->wake_at;
+			first = n;
+		}
+	}
+	at = PMF_MIN(wake, frame);
+	if (at > until || at == PMF_NS_NEVER) {
+		if (until != PMF_NS_NEVER)
+			s->now = PMF_MAX(s->now, until);
+		return false;
+	}
+	s->now = PMF_MAX(s->now, at);
+	if (frame <= wake)
+		deliver(s, heap_pop(s));
+	else
+		sim_node_wake(first);
+	return true;
+}
+
+void sim_fail(struct sim *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (s->failed)
+		return;
+	s->failed = true;
+	if (s->quiet)
+		return;
+	fprintf(stderr, "at %.6f ms: ", (double)s->now / 1e6);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	sim_print_state(s, stderr);
+}
