@@ -69,7 +69,9 @@ dnf_names()
 
 	for name in "$@"; do
 		case $name in
-		gcc | meson | clang | iproute2 | ethtool | procps) echo "${name/iproute2/iproute}" ;;
+		gcc | meson | clang | procps) echo "$name" ;;
+		iproute2) echo iproute ;;
+		iputils-ping) echo iputils ;;
 		ninja-build | util-linux) echo "$name" ;;
 		pkg-config) echo pkgconf-pkg-config ;;
 		libdpdk-dev) echo dpdk-devel ;;
