@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * Peers that die, restart or forget: what is believed, and when it is over. And the loan of the
+ * active part.
+ */
+#include "proto/flow.h"
+
+#include "test_flow_pipe.h"
+
+static struct pipe p;
+
+static void given_open(void)
+{
+	struct pmf_item *item = msg_new(1, 0), *back = msg_new(1, 0);
+
+	pipe_init(&p);
+	pmf_flow_push(&p.a.f, item);
+	pipe_run(&p, PMF_NS_PER_MS);
+	pmf_flow_push(&p.b.f, back);
+	pipe_run(&p, PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL_FATAL(p.b.done, 1);
+	free(item);
+	free(back);
+}
+
+static struct pmf_item *push(struct end *e, uint64_t len)
+{
+	struct pmf_item *item = msg_new(len, e->f.tx_msg);
+
+	pmf_flow_push(&e->f, item);
+	return item;
+}
+
+static void test_dead_in_flight(void)
+{
+	struct pmf_item *item;
+
+	given_open();
+	p.b.deaf = true;
+	item = push(&p.a, 10);
+	pipe_run(&p, p.a.conf.dead_after - PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);
+	pipe_run(&p, 2 * PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_DEAD);
+	CU_ASSERT_EQUAL(p.a.f.error, ETIMEDOUT);
+	CU_ASSERT_EQUAL(p.a.failed, 1);
+	CU_ASSERT_EQUAL(p.a.last_status, -ETIMEDOUT);
+	pipe_fini(&p);
+	free(item);
+}
+
+static void test_idle_is_not_dead(void)
+{
+	given_open();
+	p.b.deaf = true;
+	pipe_run(&p, 10 * p.a.conf.dead_after);
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);
+	CU_ASSERT_EQUAL(pmf_flow_deadline(&p.a.f), PMF_NS_NEVER);
+	pipe_fini(&p);
+}
+
+static void test_dead_while_parked(void)
+{
+	struct pmf_item *item;
+
+	/* given: a message waits for an invitation, at a peer that lives and posts nothing */
+	given_open();
+	p.b.posted = false;
+	item = push(&p.a, 100000);
+	pipe_run(&p, 5 * p.a.conf.dead_after);
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);
+	CU_ASSERT_TRUE(p.a.stats.tx_probes >= 15 && p.a.stats.tx_probes <= 25);
+	/* when: it dies */
+	p.b.deaf = true;
+	pipe_run(&p, 2 * p.a.conf.dead_after);
+	/* then */
+	CU_ASSERT_EQUAL(p.a.f.error, ETIMEDOUT);
+	CU_ASSERT_EQUAL(p.a.failed, 1);
+	pipe_fini(&p);
+	free(item);
+}
+
+static void test_restarted_peer(void)
+{
+	struct pmf_item *item;
+
+	/* given: B is a new process, at the same address, and knows nothing */
+	given_open();
+	end_restart(&p.b, 0x3333);
+	/* when: A goes on as if nothing were */
+	item = push(&p.a, 10);
+	pipe_run(&p, PMF_NS_PER_MS);
+	/* then: the hint is verified, and nothing is replayed into the new life */
+	CU_ASSERT_TRUE(p.b.resets >= 1);
+	CU_ASSERT_TRUE(p.a.stats.rx_resets >= 1);
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_DEAD);
+	CU_ASSERT_EQUAL(p.a.f.error, ECONNRESET);
+	CU_ASSERT_EQUAL(p.a.last_status, -ECONNRESET);
+	CU_ASSERT_EQUAL(p.b.begun, 0);
+	pipe_fini(&p);
+	free(item);
+}
+
+static void test_restarted_peer_comes_first(void)
+{
+	struct pmf_item *item, *parked;
+
+	/* given: A waits for an old life of B */
+	given_open();
+	p.b.posted = false;
+	parked = push(&p.a, 100000);
+	pipe_run(&p, PMF_NS_PER_MS);
+	end_restart(&p.b, 0x3333);
+	/* when: the new life opens */
+	item = push(&p.b, 10);
+	pipe_run(&p, PMF_NS_PER_MS);
+	/* then: the old flow ends at once */
+	CU_ASSERT_EQUAL(p.a.f.error, ECONNRESET);
+	CU_ASSERT_EQUAL(p.a.failed, 1);
+	pipe_fini(&p);
+	free(item);
+	free(parked);
+}
+
+static void test_old_life_is_late(void)
+{
+	struct pmf_contact c = {.inc = 0x9999, .conn = 77, .max_payload = 9000};
+
+	/* given: an OPEN of an older life of B that was under way for long */
+	given_open();
+	c.cookie_time = p.a.f.bound_at - 1;
+	pmf_flow_accept(&p.a.f, &c, p.now);
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);
+	CU_ASSERT_EQUAL(p.a.f.peer_inc, p.b.inc);
+	/* and of a newer one */
+	c.cookie_time = p.now;
+	pmf_flow_accept(&p.a.f, &c, p.now);
+	CU_ASSERT_EQUAL(p.a.f.error, ECONNRESET);
+	pipe_fini(&p);
+}
+
+static void test_false_reset(void)
+{
+	struct pmf_hdr reset = {.type = PMF_PT_RESET};
+	struct pmf_item *item;
+
+	/* given: somebody forges resets */
+	given_open();
+	reset.peer_conn = p.b.f.id.conn + 1;
+	pmf_flow_on_reset(&p.a.f, &reset, p.now);
+	CU_ASSERT_FALSE(pmf_flow_wants_tx(&p.a.f, p.now));
+	reset.peer_conn = p.b.f.id.conn;
+	for (int i = 0; i < 1000; i++) {
+		pmf_flow_on_reset(&p.a.f, &reset, p.now);
+		pipe_run(&p, 100 * PMF_NS_PER_US);
+	}
+	/* then: asked at a low rate, and the flow lives */
+	CU_ASSERT_TRUE(p.a.stats.tx_hellos >= 2 && p.a.stats.tx_hellos <= 3);
+	CU_ASSERT_EQUAL(p.a.stats.rx_resets, 1001);
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);
+	item = push(&p.a, 10);
+	pipe_run(&p, PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(item->status, 0);
+	CU_ASSERT_EQUAL(item->state, PMF_ITEM_DONE);
+	pipe_fini(&p);
+	free(item);
+}
+
+static void test_forgotten_connection(void)
+{
+	struct pmf_hdr reset = {.type = PMF_PT_RESET};
+
+	/* given: B is the same life, but its flow to A is gone */
+	given_open();
+	p.b.conn_known = false;
+	reset.peer_conn = p.b.f.id.conn;
+	pmf_flow_on_reset(&p.a.f, &reset, p.now);
+	pipe_run(&p, PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(p.a.f.error, ECONNRESET);
+	pipe_fini(&p);
+}
+
+static struct fate lose_to_a(struct pipe *pp, struct end *from, const struct pmf_hdr *hdr,
+			     size_t len)
+{
+	struct fate fate = {0};
+
+	fate.lose = from == &pp->b && hdr->type != PMF_PT_CHALLENGE;
+	return fate;
+}
+
+static void test_cookie_is_renewed(void)
+{
+	struct pmf_item *item;
+
+	/* given: for longer than a cookie lives, nothing of B but challenges comes through */
+	pipe_init(&p);
+	p.a.conf.dead_after = 60 * PMF_NS_PER_S;
+	p.filter = lose_to_a;
+	item = push(&p.a, 10);
+	pipe_run(&p, PMF_COOKIE_LIFE + 2 * PMF_NS_PER_S);
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPENING);
+	/* when the way is free */
+	p.filter = NULL;
+	pipe_run(&p, 5 * PMF_NS_PER_S);
+	/* then the cookie is still good */
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);
+	CU_ASSERT_EQUAL(p.a.done, 1);
+	pipe_fini(&p);
+	free(item);
+}
+
+static void test_loan(void)
+{
+	struct pmf_item *item;
+	void *mem;
+
+	/* given: nothing under way */
+	given_open();
+	CU_ASSERT_TRUE(pmf_flow_is_quiet(&p.a.f));
+	CU_ASSERT_FALSE(pmf_flow_needs_active(&p.a.f));
+	/* when: taken back, and wanted again */
+	mem = pmf_flow_reclaim(&p.a.f);
+	CU_ASSERT_PTR_NOT_NULL(mem);
+	free(mem);
+	CU_ASSERT_FALSE(pmf_flow_wants_tx(&p.a.f, p.now));
+	item = push(&p.a, 10);
+	CU_ASSERT_TRUE(pmf_flow_needs_active(&p.a.f));
+	CU_ASSERT_FALSE(pmf_flow_is_quiet(&p.a.f));
+	pipe_run(&p, PMF_NS_PER_MS);
+	/* then */
+	CU_ASSERT_EQUAL(p.a.done, 2);
+	CU_ASSERT_TRUE(pmf_flow_is_quiet(&p.a.f));
+	/* a receiver needs none as long as all comes in order */
+	free(pmf_flow_reclaim(&p.b.f));
+	free(item);
+	item = push(&p.a, 10);
+	pipe_run(&p, PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(p.b.whole, 3);
+	CU_ASSERT_PTR_NULL(p.b.f.active);
+	pipe_fini(&p);
+	free(item);
+}
+
+static void test_names(void)
+{
+	CU_ASSERT_EQUAL(pmf_flow_stat_count * sizeof(uint64_t), sizeof(struct pmf_flow_stats));
+	CU_ASSERT_STRING_EQUAL(pmf_flow_state_name[PMF_FLOW_DEAD], "dead");
+	CU_ASSERT_STRING_EQUAL(pmf_flow_stat_desc[0].name, "tx_packets");
+}
+
+int main(void)
+{
+	static const struct proto_test tests[] = {
+		{"dead with data in flight", test_dead_in_flight},
+		{"idle is not dead", test_idle_is_not_dead},
+		{"dead while parked", test_dead_while_parked},
+		{"restarted peer", test_restarted_peer},
+		{"restarted peer comes first", test_restarted_peer_comes_first},
+		{"an old life is late", test_old_life_is_late},
+		{"false reset", test_false_reset},
+		{"forgotten connection", test_forgotten_connection},
+		{"the cookie is renewed", test_cookie_is_renewed},
+		{"loan of the active part", test_loan},
+		{"names", test_names},
+	};
+
+	return test_main("flow life", tests, PMF_ARRAY_SIZE(tests));
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * Path MTU: proven before use, searched when the largest does not pass, given up when it passes no
+ * more.
+ */
+#include "proto/flow.h"
+
+#include "test_flow_pipe.h"
+
+static struct pipe p;
+
+static void given_open(size_t mtu)
+{
+	struct pmf_item *item = msg_new(1, 0), *back = msg_new(1, 0);
+
+	pipe_init(&p);
+	p.mtu = mtu;
+	pmf_flow_push(&p.a.f, item);
+	pipe_run(&p, PMF_NS_PER_MS);
+	pmf_flow_push(&p.b.f, back);
+	pipe_run(&p, PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL_FATAL(p.b.done, 1);
+	free(item);
+	free(back);
+}
+
+static struct pmf_item *push(struct end *e, uint64_t len)
+{
+	struct pmf_item *item = msg_new(len, e->f.tx_msg);
+
+	pmf_flow_push(&e->f, item);
+	return item;
+}
+
+static void test_small_messages_need_no_search(void)
+{
+	struct pmf_item *item;
+
+	given_open(PIPE_PAYLOAD);
+	item = push(&p.a, 100);
+	pipe_run(&p, PMF_NS_PER_S);
+	CU_ASSERT_EQUAL(p.a.stats.tx_probes, 0);
+	CU_ASSERT_EQUAL(p.a.f.mtu, PMF_WIRE_MIN_PAYLOAD);
+	pipe_fini(&p);
+	free(item);
+}
+
+static void test_largest_passes(void)
+{
+	struct pmf_item *item;
+
+	given_open(PIPE_PAYLOAD);
+	item = push(&p.a, 500000);
+	pipe_run(&p, 10 * PMF_NS_PER_MS);
+	/* one padded probe, and then large packets */
+	CU_ASSERT_EQUAL(p.a.stats.tx_probes, 1);
+	CU_ASSERT_EQUAL(p.largest[PMF_PT_PROBE], PIPE_PAYLOAD);
+	CU_ASSERT_EQUAL(p.a.stats.mtu_raised, 1);
+	CU_ASSERT_EQUAL(p.a.f.mtu, PIPE_PAYLOAD);
+	CU_ASSERT_EQUAL(p.largest[PMF_PT_DATA], PIPE_PAYLOAD);
+	CU_ASSERT_TRUE(p.b.got[1].whole);
+	pipe_fini(&p);
+	free(item);
+}
+
+static void test_smaller_port_bounds(void)
+{
+	struct pmf_item *item;
+
+	pipe_init(&p);
+	p.b.conf.max_payload = 1400;
+	item = push(&p.a, 100000);
+	pipe_run(&p, 100 * PMF_NS_PER_MS);
+	CU_ASSERT_TRUE(p.b.got[0].whole);
+	CU_ASSERT_EQUAL(p.a.f.mtu, 1400);
+	CU_ASSERT_TRUE(p.largest[PMF_PT_PROBE] <= 1400 && p.largest[PMF_PT_DATA] <= 1400);
+	pipe_fini(&p);
+	free(item);
+}
+
+/* Bulk until the search has ended. @return how much went */
+static unsigned int bulk(unsigned int rounds)
+{
+	unsigned int whole = p.b.whole;
+
+	for (unsigned int i = 0; i < rounds; i++) {
+		struct pmf_item *item = push(&p.a, 100000);
+
+		pipe_run(&p, 20 * PMF_NS_PER_MS);
+		CU_ASSERT_EQUAL_FATAL(item->state, PMF_ITEM_DONE);
+		free(item);
+	}
+	return p.b.whole - whole;
+}
+
+static void test_search(void)
+{
+	static const struct {
+		size_t path;
+		unsigned int least;
+	} cases[] = {{1472, 1472}, {1452, 1452}, {1300, 1200}, {4000, 3700}, {8900, 8600}};
+
+	for (unsigned int i = 0; i < PMF_ARRAY_SIZE(cases); i++) {
+		given_open(cases[i].path);
+		CU_ASSERT_EQUAL(bulk(20), 20);
+		CU_ASSERT_TRUE(p.a.f.mtu >= cases[i].least && p.a.f.mtu <= cases[i].path);
+		/* probes that get lost slow nothing down */
+		CU_ASSERT_EQUAL(p.a.stats.timeouts, 0);
+		CU_ASSERT_EQUAL(p.a.stats.tx_retrans, 0);
+		CU_ASSERT_TRUE(p.a.stats.tx_probes < 30);
+		pipe_fini(&p);
+	}
+}
+
+static void check_fall(unsigned int lost_answers);
+
+/* Answers to a resynchronisation that get lost. */
+static struct fate lose_answers(struct pipe *pp, struct end *from, const struct pmf_hdr *hdr,
+				size_t len)
+{
+	struct fate fate = {0};
+
+	if (from == &pp->b && hdr->type == PMF_PT_ACK && (hdr->flags & PMF_HF_RESYNC) &&
+	    pp->count > 0) {
+		pp->count--;
+		fate.lose = true;
+	}
+	return fate;
+}
+
+static void check_fall(unsigned int lost_answers)
+{
+	struct pmf_item *item[30];
+
+	/* given: large packets in use */
+	given_open(PIPE_PAYLOAD);
+	bulk(1);
+	CU_ASSERT_EQUAL(p.a.f.mtu, PIPE_PAYLOAD);
+	/* when: large frames vanish from now on, with messages of all kinds under way */
+	p.mtu = 1300;
+	p.filter = lose_answers;
+	p.count = lost_answers;
+	item[0] = push(&p.a, 1000000);
+	for (int i = 1; i < 30; i++)
+		item[i] = push(&p.a, i % 3 ? 4000 : 10);
+	pipe_run(&p, 500 * PMF_NS_PER_MS);
+	/* then: everything comes in small ones, once */
+	CU_ASSERT_EQUAL(p.a.stats.mtu_fell, 1);
+	CU_ASSERT_EQUAL(p.b.flushes, 1);
+	CU_ASSERT_EQUAL(p.a.f.mtu, PMF_WIRE_MIN_PAYLOAD);
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);
+	CU_ASSERT_EQUAL(p.b.whole, 1 + 1 + 30);
+	CU_ASSERT_EQUAL(p.a.done, 1 + 1 + 30);
+	CU_ASSERT_EQUAL(p.a.f.inflight, 0);
+	pipe_fini(&p);
+	for (int i = 0; i < 30; i++)
+		free(item[i]);
+}
+
+static void test_black_hole(void)
+{
+	check_fall(0);
+}
+
+static void test_resync_answer_lost(void)
+{
+	check_fall(3);
+}
+
+static void test_abort_and_black_hole(void)
+{
+	struct pmf_item *item[5];
+
+	/* given: large packets in flight that vanish */
+	given_open(PIPE_PAYLOAD);
+	bulk(1);
+	p.mtu = 1300;
+	p.b.posted = false;
+	for (int i = 0; i < 5; i++)
+		item[i] = push(&p.a, 4000);
+	end_work(&p.a);
+	/* when: one of them is aborted meanwhile */
+	pmf_flow_abort(&p.a.f, item[2]);
+	item[2]->buf = NULL;
+	pipe_run(&p, 500 * PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(p.a.canceled, 1);
+	CU_ASSERT_EQUAL(p.b.begun, 2 + 5);
+	CU_ASSERT_EQUAL(p.a.done, 2 + 4);
+	CU_ASSERT_EQUAL(p.b.whole, 2 + 4);
+	pipe_fini(&p);
+	for (int i = 0; i < 5; i++)
+		free(item[i]);
+}
+
+int main(void)
+{
+	static const struct proto_test tests[] = {
+		{"small messages need no search", test_small_messages_need_no_search},
+		{"the largest passes", test_largest_passes},
+		{"the smaller port bounds", test_smaller_port_bounds},
+		{"search", test_search},
+		{"black hole", test_black_hole},
+		{"resync answer lost", test_resync_answer_lost},
+		{"abort and black hole", test_abort_and_black_hole},
+	};
+
+	return test_main("flow path mtu", tests, PMF_ARRAY_SIZE(tests));
+}
