@@ -22,6 +22,8 @@ enum {
 	IPPROTO_V6_ICMP = 58,
 	IPPROTO_V6_FRAGMENT = 44,
 	HOP_LIMIT = 64,
+	/* What drivers count into a frame beyond the MTU: two tags, the FCS, virtio's header. */
+	PMF_FRAME_SLACK = ETH_LEN + 2 * VLAN_LEN + 4 + 12,
 	ND_HOP_LIMIT = 255, /* RFC 4861 §3.1: proves that no router passed it on */
 };
 
@@ -30,24 +32,28 @@ enum {
 #define ETYPE_VLAN 0x8100
 #define ETYPE_IP6 0x86dd
 
-/* Where a driver departs from the common way; one line each in port_quirks.c. */
+/* Where a driver departs from the common way; one entry each in port_quirks.c. */
 struct pmf_quirks {
-	const char *driver; /* ethdev's driver name */
-	bool own_mac;	    /* its MAC address is none, or the same in every process */
-	bool hairpin;	    /* gives back what it sends */
-	bool raw_mtu;	    /* ethdev refuses another MTU, the device itself bears it */
-	bool kernel_mtu;    /* the kernel's interface decides the MTU */
-	bool no_rx_intr;
-	bool restart;	      /* needs stop and start when the peer left */
+	const char *driver;   /* ethdev's driver name */
+	bool own_mac;	      /* its MAC address is none, or the same in every process */
+	bool hairpin;	      /* gives back what it sends */
+	bool raw_mtu;	      /* ethdev refuses another MTU, the device itself bears it */
+	bool kernel_mtu;      /* the kernel's interface decides the MTU */
+	bool single_seg;      /* chains of mbufs are offered and broken */
+	bool no_rx_intr;      /* no usable rx interrupts */
 	bool start_retry;     /* start fails until the peer is there */
-	bool whole_ring_room; /* rx mbufs must take a whole slot of its ring, see pmf_quirks_room()
-			       */
+	bool whole_ring_room; /* rx mbufs must take a whole slot of its ring, see pmf_quirks_room() */
+	uint16_t extra_room;  /* bytes of each rx mbuf that it keeps for itself */
+	/* A side that connects, and that only stop and start make connect again. */
+	bool (*reconnects)(const struct pmf_port_conf *conf);
+	/* Its removal leaves a live descriptor behind: it is only stopped. */
+	bool (*stays)(const struct pmf_port_conf *conf);
 };
 
 /** The entry of @p driver, or one without peculiarities. */
 const struct pmf_quirks *pmf_quirks_find(const char *driver);
 
-/** Largest IP MTU that the devargs allow, UINT16_MAX where they say nothing. */
+/** Largest IP MTU that the device bears, from its devargs; UINT16_MAX: ask ethdev. */
 uint16_t pmf_quirks_max_mtu(const struct pmf_quirks *quirks, const struct pmf_port_conf *conf);
 
 /** Least bytes of room that an rx mbuf needs behind its headroom. */

@@ -128,7 +128,6 @@ struct pmf_port {
 	struct pmf_neigh_table *neigh;
 	struct pmf_capture *capture; /* NULL when off; the queues share it */
 	pmf_ns_t next_restart;	     /* helper thread only */
-	bool was_up;		     /* helper thread only: up since the last start */
 	struct rte_mempool *rx_pool;
 	struct rte_mempool *tx_pool;
 	struct pmf_queue queue[PMF_MAX_QUEUES];

@@ -13,36 +13,51 @@
 
 #include "pmd_glue/internal.h"
 
-static const struct pmf_quirks table[] = {
-	/* Two processes with a net_vhost0 have the same MAC address, and net_ring has none. */
-	{.driver = "net_vhost", .own_mac = true},
-	{.driver = "net_ring", .own_mac = true, .hairpin = true, .no_rx_intr = true},
-	{.driver = "net_virtio_user"},
-	/* Only the server's death needs the restart; that of the client it sees itself. */
-	{.driver = "net_memif",
-	 .raw_mtu = true,
-	 .no_rx_intr = true,
-	 .restart = true,
-	 .start_retry = true},
-	/* Copies a whole slot's worth into the mbuf, whatever the frame's length. */
-	{.driver = "net_af_packet",
-	 .raw_mtu = true,
-	 .kernel_mtu = true,
-	 .no_rx_intr = true,
-	 .whole_ring_room = true},
-	{.driver = "net_af_xdp", .kernel_mtu = true, .no_rx_intr = true},
-	{.driver = "net_tap", .no_rx_intr = true},
-	{.driver = "net_pcap", .no_rx_intr = true},
-	{.driver = "net_null", .no_rx_intr = true},
-};
-
 enum {
 	MEMIF_BSIZE = 2048,
 	AF_PACKET_FRAMESZ = 2048,
 	/* TPACKET2_HDRLEN and the link-level address, as the driver subtracts them. */
 	AF_PACKET_OVERHEAD = 66,
+	XDP_HEADROOM = 256, /* XDP_PACKET_HEADROOM; frames that do not fit behind it vanish */
 	L2_MAX = ETH_LEN + VLAN_LEN,
 };
+
+/* The default role of a memif is client. */
+static bool memif_is_server(const struct pmf_port_conf *conf)
+{
+	char role[16];
+
+	return pmf_devarg_str(conf->dev, "role", role, sizeof(role)) &&
+	       (strcmp(role, "server") == 0 || strcmp(role, "master") == 0);
+}
+
+static bool memif_is_client(const struct pmf_port_conf *conf)
+{
+	return !memif_is_server(conf);
+}
+
+/* clang-format off */
+static const struct pmf_quirks table[] = {
+	/* Two processes with a net_vhost0 have the same MAC address, and net_ring has none. */
+	{.driver = "net_vhost", .own_mac = true},
+	{.driver = "net_ring", .own_mac = true, .hairpin = true, .no_rx_intr = true},
+	{.driver = "net_virtio_user"},
+	/*
+	 * A client whose server is not there, not started yet, or gone stays unconnected. A server's
+	 * listening socket stays registered with EAL's interrupt thread after the device is removed.
+	 */
+	{.driver = "net_memif", .raw_mtu = true, .single_seg = true, .no_rx_intr = true,
+	 .start_retry = true, .reconnects = memif_is_client, .stays = memif_is_server},
+	/* Copies a whole slot's worth into the mbuf, whatever the frame's length. */
+	{.driver = "net_af_packet", .raw_mtu = true, .kernel_mtu = true, .no_rx_intr = true,
+	 .whole_ring_room = true},
+	{.driver = "net_af_xdp", .kernel_mtu = true, .no_rx_intr = true,
+	 .extra_room = XDP_HEADROOM},
+	{.driver = "net_tap", .no_rx_intr = true},
+	{.driver = "net_pcap", .no_rx_intr = true},
+	{.driver = "net_null", .no_rx_intr = true},
+};
+/* clang-format on */
 
 const struct pmf_quirks *pmf_quirks_find(const char *driver)
 {
@@ -88,6 +103,17 @@ static unsigned long ring_slot(const struct pmf_port_conf *conf)
 	return pmf_devarg_num(conf->dev, "framesz", AF_PACKET_FRAMESZ);
 }
 
+/*
+ * An object of the pool must not exceed a page, all that stands before the frame included, what the
+ * pool adds to spread objects over memory channels, and what port_setup.c allows beyond L2_MAX.
+ */
+static unsigned long xdp_max_frame(void)
+{
+	return (unsigned long)getpagesize() -
+	       rte_mempool_calc_obj_size(sizeof(struct rte_mbuf) + RTE_PKTMBUF_HEADROOM, 0, NULL) -
+	       XDP_HEADROOM - RTE_CACHE_LINE_SIZE - (PMF_FRAME_SLACK - L2_MAX);
+}
+
 uint16_t pmf_quirks_max_mtu(const struct pmf_quirks *quirks, const struct pmf_port_conf *conf)
 {
 	unsigned long frame = 0;
@@ -99,6 +125,8 @@ uint16_t pmf_quirks_max_mtu(const struct pmf_quirks *quirks, const struct pmf_po
 	else if (quirks->whole_ring_room)
 		frame = ring_slot(conf) > AF_PACKET_OVERHEAD ? ring_slot(conf) - AF_PACKET_OVERHEAD
 							     : 0;
+	else if (strcmp(quirks->driver, "net_af_xdp") == 0)
+		frame = xdp_max_frame();
 	else
 		return UINT16_MAX;
 	return (uint16_t)(frame > L2_MAX ? PMF_MIN(frame - L2_MAX, (unsigned long)UINT16_MAX) : 0);
@@ -110,7 +138,7 @@ uint32_t pmf_quirks_room(const struct pmf_quirks *quirks, const struct pmf_port_
 }
 
 /* A file nobody listens on is left over from a process that died. */
-static int socket_reclaim(const char *path, char *err, size_t errlen)
+static int socket_reclaim(const char *path, int type, char *err, size_t errlen)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	struct stat st;
@@ -119,7 +147,7 @@ static int socket_reclaim(const char *path, char *err, size_t errlen)
 	if (strlen(path) >= sizeof(sun.sun_path) || lstat(path, &st) != 0 || !S_ISSOCK(st.st_mode))
 		return 0;
 	memcpy(sun.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	ret = connect(fd, (struct sockaddr *)&sun, sizeof(sun));
@@ -140,16 +168,14 @@ int pmf_quirks_before_probe(const struct pmf_port_conf *conf, char *err, size_t 
 	if (strncmp(conf->name, "net_vhost", 9) == 0 || strncmp(conf->name, "eth_vhost", 9) == 0) {
 		if (pmf_devarg_num(conf->dev, "client", 0) == 0 &&
 		    pmf_devarg_str(conf->dev, "iface", path, sizeof(path)))
-			return socket_reclaim(path, err, errlen);
-	} else if (strncmp(conf->name, "net_memif", 9) == 0) {
-		char role[16] = "", abstract[8] = "yes";
+			return socket_reclaim(path, SOCK_STREAM, err, errlen);
+	} else if (strncmp(conf->name, "net_memif", 9) == 0 && memif_is_server(conf)) {
+		char abstract[8] = "yes";
 
-		pmf_devarg_str(conf->dev, "role", role, sizeof(role));
 		pmf_devarg_str(conf->dev, "socket-abstract", abstract, sizeof(abstract));
-		if ((strcmp(role, "server") == 0 || strcmp(role, "master") == 0) &&
-		    strcmp(abstract, "no") == 0 &&
+		if (strcmp(abstract, "no") == 0 &&
 		    pmf_devarg_str(conf->dev, "socket", path, sizeof(path)))
-			return socket_reclaim(path, err, errlen);
+			return socket_reclaim(path, SOCK_SEQPACKET, err, errlen);
 	}
 	return 0;
 }

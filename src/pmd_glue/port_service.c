@@ -10,14 +10,13 @@
 #include "pmd_glue/internal.h"
 #include "pmd_glue/port_setup.h"
 
-static const pmf_ns_t restart_pause = 100 * PMF_NS_PER_MS;
-
-/* Started once and never up: the peer is only late, and the driver waits for it by itself. */
 static bool needs_restart(const struct pmf_port *port)
 {
+	const struct pmf_quirks *quirks = port->quirks;
+
 	if (!port->started)
-		return port->quirks->start_retry;
-	return port->quirks->restart && port->was_up &&
+		return quirks->start_retry;
+	return quirks->reconnects && quirks->reconnects(&port->conf) &&
 	       !atomic_load_explicit(&port->link_up, memory_order_relaxed);
 }
 
@@ -25,15 +24,10 @@ void pmf_port_service(struct pmf_port *port, void (*quiesce)(void *), void (*res
 		      void *arg)
 {
 	char err[128];
-	pmf_ns_t now;
 
 	pmf_port_link_update(port);
-	if (pmf_likely(!needs_restart(port)))
+	if (!needs_restart(port) || pmf_clock_ns() < port->next_restart)
 		return;
-	now = pmf_clock_ns();
-	if (now < port->next_restart)
-		return;
-	port->next_restart = now + restart_pause;
 	if (quiesce)
 		quiesce(arg);
 	if (port->started)

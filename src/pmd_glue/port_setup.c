@@ -11,6 +11,7 @@
 
 #include <rte_errno.h>
 
+#include "pmd_glue/eal.h"
 #include "pmd_glue/internal.h"
 
 enum {
@@ -23,26 +24,50 @@ enum {
 	ROOM_MIN = 2048,
 };
 
+/* Time that a peer has to connect in after a start, before another one. */
+static const pmf_ns_t restart_pause = 200 * PMF_NS_PER_MS;
+
 static struct rte_mempool *pool_make(struct pmf_port *port, const char *what, uint32_t room)
 {
+	struct rte_pktmbuf_pool_private priv = {
+		.mbuf_data_room_size = (uint16_t)(RTE_PKTMBUF_HEADROOM + room),
+	};
 	const unsigned int n = port->nqueues * (DESCRIPTORS + HELD_PER_QUEUE) +
 			       CACHING_THREADS * POOL_CACHE * 3 / 2;
+	/*
+	 * Virtual devices address buffers as the process does. Without the flag, objects do not
+	 * cross pages: half of the memory lies idle without hugepages, and af_xdp, which counts on
+	 * dense objects, registers half of them.
+	 */
+	const unsigned int flags = port->conf.is_pci ? 0 : RTE_MEMPOOL_F_NO_IOVA_CONTIG;
 	char name[RTE_MEMPOOL_NAMESIZE];
+	struct rte_mempool *mp;
 
 	snprintf(name, sizeof(name), "pmf_%s_%u", what, port->port_id);
+	mp = rte_mempool_create_empty(name, n, sizeof(struct rte_mbuf) + priv.mbuf_data_room_size,
+				      POOL_CACHE, sizeof(priv), port->socket_id, flags);
+	if (!mp)
+		return NULL;
 	/*
 	 * Relaxed tails: pollers that EAL does not know have no cache, meet in the pool's ring, and
 	 * may be preempted there.
 	 */
-	return rte_pktmbuf_pool_create_by_ops(name, n, POOL_CACHE, 0,
-					      (uint16_t)(RTE_PKTMBUF_HEADROOM + room),
-					      port->socket_id, "ring_mt_rts");
+	if (rte_mempool_set_ops_byname(mp, "ring_mt_rts", NULL) != 0)
+		goto free_pool;
+	rte_pktmbuf_pool_init(mp, &priv);
+	if (rte_mempool_populate_default(mp) < 0)
+		goto free_pool;
+	rte_mempool_obj_iter(mp, rte_pktmbuf_init, NULL);
+	return mp;
+
+free_pool:
+	rte_mempool_free(mp);
+	return NULL;
 }
 
 static int pools_make(struct pmf_port *port, char *err, size_t errlen)
 {
-	/* Drivers count two tags, the FCS and virtio's header of 12 bytes into a frame. */
-	const uint32_t frame = port->mtu + ETH_LEN + 2 * VLAN_LEN + RTE_ETHER_CRC_LEN + 12u;
+	const uint32_t frame = (uint32_t)port->mtu + PMF_FRAME_SLACK;
 	uint32_t room = RTE_ALIGN_CEIL(PMF_MAX(frame, (uint32_t)ROOM_MIN), 64);
 
 	port->tx_pool = pool_make(port, "tx", room);
@@ -50,6 +75,7 @@ static int pools_make(struct pmf_port *port, char *err, size_t errlen)
 	if (port->conf.is_pci)
 		room = RTE_ALIGN_CEIL(room, 1024);
 	room = PMF_MAX(room, pmf_quirks_room(port->quirks, &port->conf));
+	room = PMF_MAX(room, frame + port->quirks->extra_room);
 	port->rx_pool = pool_make(port, "rx", room);
 	if (port->tx_pool && port->rx_pool)
 		return 0;
@@ -68,8 +94,8 @@ static void choose_offloads(struct pmf_port *port, const struct rte_eth_dev_info
 
 	port->tx_cksum_udp = info->tx_offload_capa & tx_udp;
 	port->rx_cksum = info->rx_offload_capa & rx_udp;
-	port->multi_seg =
-		(info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) && !port->quirks->restart;
+	port->multi_seg = (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) &&
+			  !port->quirks->single_seg;
 	/* The sum of an IPv4 header that is known but for its length costs less than asking. */
 	port->tx_cksum_v4 = false;
 	c->txmode.offloads = (port->tx_cksum_udp ? tx_udp : 0) |
@@ -172,7 +198,6 @@ void pmf_port_link_update(struct pmf_port *port)
 	if (up == atomic_load_explicit(&port->link_up, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&port->link_up, up, memory_order_relaxed);
-	port->was_up |= up;
 	/* Pairs with the exchange in pmf_queue_tick(). */
 	if (up)
 		atomic_store_explicit(&port->announce, true, memory_order_release);
@@ -182,7 +207,7 @@ int pmf_port_start(struct pmf_port *port, char *err, size_t errlen)
 {
 	int ret = rte_eth_dev_start(port->port_id);
 
-	port->was_up = false;
+	port->next_restart = pmf_clock_ns() + restart_pause;
 	if (ret != 0 && !port->quirks->start_retry) {
 		snprintf(err, errlen, "the device %s does not start: %s", port->conf.name,
 			 strerror(-ret));
