@@ -119,13 +119,20 @@ static struct pmf_item *find(struct pmf_itempark *where, uint64_t msg)
 
 /*
  * The peer answers a START only after having taken it, and that packet's header acknowledged it. So
- * a message that is answered and still in the send queue is its first.
+ * a message that is answered and still in the send queue is its first; but not while we
+ * resynchronise, since acknowledgements are not taken then.
  */
-static struct pmf_item *find_first(struct pmf_flow *f, uint64_t msg)
+static struct pmf_item *find_sent(struct pmf_flow *f, uint64_t msg)
 {
-	struct pmf_item *item = STAILQ_FIRST(&f->txq[PMF_Q_SEND].items);
+	struct pmf_item *item;
 
-	return item && item->msg == msg && item->mode != PMF_MODE_NONE ? item : NULL;
+	STAILQ_FOREACH (item, &f->txq[PMF_Q_SEND].items, link) {
+		if (item->msg == msg && item->mode != PMF_MODE_NONE)
+			return item;
+		if (f->state != PMF_FLOW_RESYNC)
+			break;
+	}
+	return NULL;
 }
 
 static int on_hold(struct pmf_flow *f, uint64_t msg)
@@ -139,7 +146,7 @@ static int on_hold(struct pmf_flow *f, uint64_t msg)
 		TAILQ_REMOVE(&f->waiting, item, park);
 		TAILQ_INSERT_TAIL(&f->parked, item, park);
 	} else {
-		item = find_first(f, msg);
+		item = find_sent(f, msg);
 		if (item)
 			item->held = true;
 	}
@@ -157,28 +164,25 @@ static int on_invite(struct pmf_flow *f, uint64_t msg)
 		send_body(f, item);
 		return 0;
 	}
-	item = find_first(f, msg);
-	if (item && item->held)
+	item = find_sent(f, msg);
+	if (item)
 		item->invited = true;
 	/* Otherwise it has been aborted meanwhile: the ABORT is on its way. */
 	return 0;
 }
 
-/* How much of the item was cut, which a packet's range goes by; all: it has left the cursor behind.
- */
+/* How much of the item is in packets. */
 static uint64_t cut_so_far(const struct pmf_flow *f, const struct pmf_item *item)
 {
 	const struct pmf_txq *txq = &f->txq[item->mode == PMF_MODE_BODY ? PMF_Q_BODY : PMF_Q_SEND];
 
 	if (txq->cur == item)
 		return txq->off;
-	if (item->mode == PMF_MODE_NONE)
-		return 0;
-	if (item->mode != PMF_MODE_BODY)
-		return item->len;
 	for (const struct pmf_item *i = txq->cur; i; i = STAILQ_NEXT(i, link)) {
 		if (i == item)
 			return 0;
+		if (item->mode != PMF_MODE_BODY && i->msg > item->msg)
+			break; /* the send queue is in order of numbers */
 	}
 	return item->len;
 }

@@ -4,7 +4,7 @@
  * Path MTU: proven before use, searched when the largest does not pass, given up when it passes no
  * more.
  */
-#include "proto/flow.h"
+#include "proto/flow_private.h"
 
 #include "test_flow_pipe.h"
 
@@ -113,8 +113,6 @@ static void test_search(void)
 	}
 }
 
-static void check_fall(unsigned int lost_answers);
-
 /* Answers to a resynchronisation that get lost. */
 static struct fate lose_answers(struct pipe *pp, struct end *from, const struct pmf_hdr *hdr,
 				size_t len)
@@ -193,6 +191,68 @@ static void test_abort_and_black_hole(void)
 		free(item[i]);
 }
 
+/* While A does not take acknowledgements, the answers to its messages come nevertheless. */
+static void test_answers_during_resync(void)
+{
+	struct pmf_item *announced, *held;
+
+	/* given: a message that B invites, and one that it holds and invites */
+	given_open(PIPE_PAYLOAD);
+	p.b.holds = 1;
+	announced = push(&p.a, 100000);
+	held = push(&p.a, 4000);
+	end_work(&p.a);
+	/* when: A has begun to resynchronise before anything of B comes */
+	pmf_flow_resync(&p.a.f, p.now);
+	while (p.b.begun < 3)
+		pipe_step(&p);
+	end_invite(&p.b, 2);
+	pipe_run(&p, 100 * PMF_NS_PER_MS);
+	/* then */
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);
+	CU_ASSERT_EQUAL(announced->state, PMF_ITEM_DONE);
+	CU_ASSERT_EQUAL(held->state, PMF_ITEM_DONE);
+	CU_ASSERT_EQUAL(p.b.whole, 3);
+	pipe_fini(&p);
+	free(announced);
+	free(held);
+}
+
+static void test_abort_after_resync(void)
+{
+	struct pmf_item *item[20];
+
+	/* given: cut once, and again uncut after a resynchronisation, with no window to send */
+	given_open(PIPE_PAYLOAD);
+	p.mtu = 0;
+	for (int i = 0; i < 20; i++)
+		item[i] = push(&p.a, 1000);
+	end_work(&p.a);
+	p.mtu = PIPE_PAYLOAD;
+	pmf_flow_resync(&p.a.f, p.now);
+	while (p.a.f.state == PMF_FLOW_RESYNC) {
+		pipe_deliver(&p);
+		p.a.f.cc.cwnd = 0;
+		end_work(&p.a);
+		end_work(&p.b);
+		p.now += PMF_NS_PER_US;
+	}
+	/* when */
+	for (int i = 0; i < 20; i += 2) {
+		pmf_flow_abort(&p.a.f, item[i]);
+		item[i]->buf = NULL;
+	}
+	p.a.f.cc.cwnd = 256;
+	pipe_run(&p, 100 * PMF_NS_PER_MS);
+	/* then */
+	CU_ASSERT_EQUAL(p.a.canceled, 10);
+	CU_ASSERT_EQUAL(p.a.done, 1 + 10);
+	CU_ASSERT_EQUAL(p.b.whole, 1 + 10);
+	pipe_fini(&p);
+	for (int i = 0; i < 20; i++)
+		free(item[i]);
+}
+
 int main(void)
 {
 	static const struct proto_test tests[] = {
@@ -203,6 +263,8 @@ int main(void)
 		{"black hole", test_black_hole},
 		{"resync answer lost", test_resync_answer_lost},
 		{"abort and black hole", test_abort_and_black_hole},
+		{"answers during resynchronisation", test_answers_during_resync},
+		{"abort after resynchronisation", test_abort_after_resync},
 	};
 
 	return test_main("flow path mtu", tests, PMF_ARRAY_SIZE(tests));
