@@ -8,9 +8,10 @@
 
 #include "proto/flow_active.h"
 
-#define PMF_OPENING_WINDOW 8 /* packets to a peer that has not shown yet that it took our opening \
-			      */
-#define PMF_CREDIT_SHIFT 6   /* credit is counted in units of 64 bytes */
+#define PMF_OPENING_WINDOW                                                                      \
+	8		   /* packets to a peer that has not shown yet that it took our opening \
+			    */
+#define PMF_CREDIT_SHIFT 6 /* credit is counted in units of 64 bytes */
 
 /* How a message goes; pmf_item.mode. */
 enum pmf_item_mode { PMF_MODE_NONE, PMF_MODE_EAGER, PMF_MODE_ANNOUNCED, PMF_MODE_BODY };
