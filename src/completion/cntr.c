@@ -89,12 +89,28 @@ static uint64_t feeds_sum(struct pmf_cntr *c, bool errors)
 
 uint64_t pmf_cntr_value(struct pmf_cntr *c)
 {
-	return atomic_load_explicit(&c->base_ok, memory_order_relaxed) + feeds_sum(c, false);
+	uint64_t v = atomic_load_explicit(&c->base_ok, memory_order_relaxed) + feeds_sum(c, false);
+
+	atomic_store_explicit(&c->seen_ok, v, memory_order_relaxed);
+	return v;
 }
 
 uint64_t pmf_cntr_errors(struct pmf_cntr *c)
 {
-	return atomic_load_explicit(&c->base_err, memory_order_relaxed) + feeds_sum(c, true);
+	uint64_t v = atomic_load_explicit(&c->base_err, memory_order_relaxed) + feeds_sum(c, true);
+
+	atomic_store_explicit(&c->seen_err, v, memory_order_relaxed);
+	return v;
+}
+
+bool pmf_cntr_changed(struct pmf_cntr *c)
+{
+	uint64_t ok = atomic_load_explicit(&c->base_ok, memory_order_relaxed);
+	uint64_t err = atomic_load_explicit(&c->base_err, memory_order_relaxed);
+
+	return ok + feeds_sum(c, false) !=
+		       atomic_load_explicit(&c->seen_ok, memory_order_relaxed) ||
+	       err + feeds_sum(c, true) != atomic_load_explicit(&c->seen_err, memory_order_relaxed);
 }
 
 /* The base takes the difference, modulo 2^64: the feeds belong to the engines. */

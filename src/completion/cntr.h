@@ -31,6 +31,7 @@ struct pmf_cntr {
 	void *domain, *progress;
 	_Atomic int refs;
 	_Atomic uint64_t base_ok, base_err;
+	_Atomic uint64_t seen_ok, seen_err; /* as last read: what has changed since wakes */
 	_Atomic uint32_t nfeeds;
 	struct pmf_cntr_feed *_Atomic feed[PMF_MAX_FEEDS];
 };
@@ -59,9 +60,12 @@ static inline void pmf_cntr_feed_err(struct pmf_cntr_feed *f)
 	atomic_store_explicit(&f->err, v + 1, memory_order_release);
 }
 
-/** Any thread: what fi_cntr_read and fi_cntr_readerr return. Drive nothing. */
+/** Any thread: what fi_cntr_read and fi_cntr_readerr return, noted as seen. Drive nothing. */
 uint64_t pmf_cntr_value(struct pmf_cntr *c);
 uint64_t pmf_cntr_errors(struct pmf_cntr *c);
+
+/** @return whether value or errors differ from what was last seen (fi_trywait, fi_poll). */
+bool pmf_cntr_changed(struct pmf_cntr *c);
 
 /** Any thread: set or add to the value (or the error value), and wake who waits for it. */
 void pmf_cntr_set(struct pmf_cntr *c, uint64_t value);

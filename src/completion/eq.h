@@ -17,6 +17,7 @@ struct pmf_event;
 
 struct pmf_eq {
 	struct fid_eq fid; /* ops are set by fabric */
+	void *fabric;	   /* struct pmf_fabric, never followed here */
 	size_t size; /* events that fi_eq_write may queue; the provider's own are always taken */
 	bool writable;
 	enum fi_wait_obj wait_obj; /* _NONE, _FD or _YIELD */

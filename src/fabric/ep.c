@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ */
+#include "fabric/ep.h"
+
+#include <stdlib.h>
+
+#include "fabric/addr.h"
+#include "fabric/info.h"
+#include "fabric/log.h"
+#include "fabric/nosys.h"
+#include "fabric/stats.h"
+#include "msg/calls.h"
+
+static int ep_close(struct fid *fid)
+{
+	struct pmf_fep *fep = pmf_fep_of(fid);
+	struct pmf_domain *d = fep->domain;
+	struct pmf_av *av = fep->av;
+
+	if (pmf_ep_enabled(fep->ep))
+		pmf_stats_log_ep(fep);
+	pthread_mutex_lock(&d->lock);
+	TAILQ_REMOVE(&d->eps, fep, link);
+	if (av)
+		pthread_mutex_lock(&av->lock);
+	pmf_ep_close(fep->ep);
+	if (av)
+		pthread_mutex_unlock(&av->lock);
+	pthread_mutex_unlock(&d->lock);
+	if (fep->eq)
+		pmf_eq_forget(fep->eq, fid);
+	pmf_ep_unbind(fep);
+	free(fep);
+	pmf_unref(&d->refs);
+	return 0;
+}
+
+static int ep_enable(struct pmf_fep *fep)
+{
+	int rc;
+
+	pthread_mutex_lock(&fep->domain->lock);
+	rc = pmf_ep_enabled(fep->ep) ? -FI_EOPBADSTATE : pmf_ep_bound(fep);
+	if (!rc)
+		rc = pmf_ep_enable(fep->ep);
+	pthread_mutex_unlock(&fep->domain->lock);
+	return rc;
+}
+
+static int ep_getopsflag(struct pmf_fep *fep, uint64_t *flags)
+{
+	uint64_t dir = *flags & (FI_TRANSMIT | FI_RECV);
+
+	if (dir != FI_TRANSMIT && dir != FI_RECV)
+		return -FI_EINVAL;
+	*flags = pmf_ep_get_op_flags(fep->ep, dir == FI_TRANSMIT);
+	return 0;
+}
+
+static int ep_setopsflag(struct pmf_fep *fep, uint64_t flags)
+{
+	uint64_t dir = flags & (FI_TRANSMIT | FI_RECV);
+
+	if (dir != FI_TRANSMIT && dir != FI_RECV)
+		return -FI_EINVAL;
+	flags &= ~dir;
+	if (flags & ~(dir == FI_TRANSMIT ? PMF_TX_OP_FLAGS : PMF_RX_OP_FLAGS))
+		return -FI_EBADFLAGS;
+	pmf_ep_set_op_flags(fep->ep, dir == FI_TRANSMIT, flags);
+	return 0;
+}
+
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+	struct pmf_fep *fep = pmf_fep_of(fid);
+
+	switch (command) {
+	case FI_ENABLE:
+		return ep_enable(fep);
+	case FI_GETOPSFLAG:
+		return arg ? ep_getopsflag(fep, arg) : -FI_EINVAL;
+	case FI_SETOPSFLAG:
+		return arg ? ep_setopsflag(fep, *(uint64_t *)arg) : -FI_EINVAL;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static struct fi_ops ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = ep_close,
+	.bind = pmf_ep_bind,
+	.control = ep_control,
+	.ops_open = pmf_nosys_ops_open,
+	.tostr = pmf_nosys_tostr,
+	.ops_set = pmf_nosys_ops_set,
+};
+
+static ssize_t ep_cancel(fid_t fid, void *context)
+{
+	return pmf_ep_cancel((struct pmf_ep *)fid, context);
+}
+
+static ssize_t ep_rx_size_left(struct fid_ep *ep)
+{
+	return pmf_ep_enabled((struct pmf_ep *)ep) ? (ssize_t)pmf_ep_rx_left((struct pmf_ep *)ep)
+						   : -FI_EOPBADSTATE;
+}
+
+static ssize_t ep_tx_size_left(struct fid_ep *ep)
+{
+	return pmf_ep_enabled((struct pmf_ep *)ep) ? (ssize_t)pmf_ep_tx_left((struct pmf_ep *)ep)
+						   : -FI_EOPBADSTATE;
+}
+
+static struct fi_ops_ep ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = ep_cancel,
+	.getopt = pmf_ep_getopt,
+	.setopt = pmf_ep_setopt,
+	.tx_ctx = pmf_nosys_tx_ctx,
+	.rx_ctx = pmf_nosys_rx_ctx,
+	.rx_size_left = ep_rx_size_left,
+	.tx_size_left = ep_tx_size_left,
+};
+
+static bool port_owns(const struct pmf_port_conf *port, const struct pmf_addr *a)
+{
+	const struct pmf_ifaddr *ifa = pmf_addr_is_v4(a) ? &port->v4 : &port->v6;
+
+	return ifa->set && memcmp(ifa->addr.ip, a->ip, sizeof(a->ip)) == 0;
+}
+
+/* The address that the endpoint will have: the info's, or the port's own with a port still to
+ * choose. */
+static int choose_addr(const struct pmf_domain *d, const struct fi_info *info, struct pmf_addr *out)
+{
+	const struct pmf_port_conf *port = &d->conf->port[d->port];
+	bool v4 =
+		d->addr_format == FI_SOCKADDR_IN || (d->addr_format == FI_ADDR_STR && port->v4.set);
+	struct pmf_addr a = v4 ? port->v4.addr : port->v6.addr;
+
+	if (info->src_addr && info->src_addrlen) {
+		if (pmf_addr_get(info->src_addr, info->src_addrlen, d->addr_format, &a))
+			return -FI_EINVAL;
+		if (pmf_addr_is_any(&a))
+			memcpy(a.ip, (v4 ? port->v4 : port->v6).addr.ip, sizeof(a.ip));
+		if (!port_owns(port, &a))
+			return -FI_EADDRNOTAVAIL;
+	}
+	*out = a;
+	return 0;
+}
+
+static uint64_t directions(const struct fi_info *info)
+{
+	uint64_t dir = info->caps & (FI_SEND | FI_RECV);
+
+	return dir ? dir : FI_SEND | FI_RECV;
+}
+
+static void attr_from(const struct fi_info *info, struct pmf_domain *d, struct pmf_ep_attr *attr)
+{
+	const struct fi_tx_attr *tx = info->tx_attr;
+	const struct fi_rx_attr *rx = info->rx_attr;
+	const struct pmf_conf *conf = d->conf;
+	size_t max = info->ep_attr->max_msg_size;
+
+	attr->progress = &d->progress;
+	attr->caps = (info->caps & ~(FI_SEND | FI_RECV)) | directions(info);
+	attr->tx_op_flags = tx ? tx->op_flags : 0;
+	attr->rx_op_flags = rx ? rx->op_flags : 0;
+	attr->tx_size = tx && tx->size ? (uint32_t)tx->size : conf->tx_size;
+	attr->rx_size = rx && rx->size ? (uint32_t)rx->size : conf->rx_size;
+	attr->inject_size = tx ? (uint32_t)tx->inject_size : conf->inject_size;
+	attr->iov_limit = conf->iov_limit;
+	attr->max_msg_size = max ? max : PMF_MAX_MSG_SIZE;
+	attr->thread_safe = d->thread_safe;
+}
+
+static void set_fids(struct pmf_ep *ep, void *context)
+{
+	ep->fid.fid.fclass = FI_CLASS_EP;
+	ep->fid.fid.context = context;
+	ep->fid.fid.ops = &ep_fid_ops;
+	ep->fid.ops = &ep_ops;
+	ep->fid.cm = &pmf_ep_ops_cm;
+	ep->fid.msg = &pmf_ops_msg;
+	ep->fid.rma = &pmf_nosys_rma;
+	ep->fid.tagged = &pmf_nosys_tagged;
+	ep->fid.atomic = &pmf_nosys_atomic;
+	ep->fid.collective = &pmf_nosys_collective;
+}
+
+static struct pmf_fep *fep_make(struct pmf_domain *d, const struct pmf_ep_attr *attr, int *rc)
+{
+	struct pmf_fep *fep = calloc(1, sizeof(*fep));
+
+	if (!fep) {
+		*rc = -FI_ENOMEM;
+		return NULL;
+	}
+	*rc = pmf_ep_open(attr, &fep->ep);
+	if (*rc) {
+		free(fep);
+		return NULL;
+	}
+	fep->domain = d;
+	fep->caps = attr->caps;
+	fep->addr_format = d->addr_format;
+	fep->max_msg_size = attr->max_msg_size;
+	fep->inject_size = attr->inject_size;
+	fep->ep->owner = fep;
+	return fep;
+}
+
+int pmf_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+		      void *context)
+{
+	struct pmf_domain *d = pmf_domain_of(domain);
+	const char *why = pmf_info_check_ep(info);
+	struct pmf_ep_attr attr = {0};
+	struct pmf_fep *fep;
+	int rc;
+
+	if (why) {
+		pmf_warn(EP_CTRL, "fi_endpoint: %s\n", why);
+		return -FI_EINVAL;
+	}
+	rc = choose_addr(d, info, &attr.addr);
+	if (rc)
+		return rc;
+	attr_from(info, d, &attr);
+	fep = fep_make(d, &attr, &rc);
+	if (!fep)
+		return rc;
+	set_fids(fep->ep, context);
+	pthread_mutex_lock(&d->lock);
+	TAILQ_INSERT_TAIL(&d->eps, fep, link);
+	pthread_mutex_unlock(&d->lock);
+	pmf_ref(&d->refs);
+	*ep = &fep->ep->fid;
+	return 0;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ */
+#include "completion/eq.h"
+
+#include <stdlib.h>
+
+#include "fabric/nosys.h"
+#include "fabric/objects.h"
+
+static int eq_close(struct fid *fid)
+{
+	struct pmf_eq *eq = (struct pmf_eq *)fid;
+	struct pmf_fabric *f = eq->fabric;
+
+	if (pmf_in_use(&eq->refs))
+		return -FI_EBUSY;
+	pmf_eq_fini(eq);
+	free(eq);
+	pmf_unref(&f->refs);
+	return 0;
+}
+
+static int eq_control(struct fid *fid, int command, void *arg)
+{
+	return pmf_eq_control((struct pmf_eq *)fid, command, arg);
+}
+
+static struct fi_ops eq_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = eq_close,
+	.bind = pmf_nosys_bind,
+	.control = eq_control,
+	.ops_open = pmf_nosys_ops_open,
+	.tostr = pmf_nosys_tostr,
+	.ops_set = pmf_nosys_ops_set,
+};
+
+static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
+{
+	return pmf_eq_read((struct pmf_eq *)eq, event, buf, len, flags);
+}
+
+static ssize_t eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *buf, uint64_t flags)
+{
+	return pmf_eq_readerr((struct pmf_eq *)eq, buf, flags);
+}
+
+static ssize_t eq_write(struct fid_eq *eq, uint32_t event, const void *buf, size_t len,
+			uint64_t flags)
+{
+	return pmf_eq_write((struct pmf_eq *)eq, event, buf, len, flags);
+}
+
+static ssize_t eq_sread(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, int timeout,
+			uint64_t flags)
+{
+	return pmf_eq_sread((struct pmf_eq *)eq, event, buf, len, timeout, flags);
+}
+
+static struct fi_ops_eq eq_ops = {
+	.size = sizeof(struct fi_ops_eq),
+	.read = eq_read,
+	.readerr = eq_readerr,
+	.write = eq_write,
+	.sread = eq_sread,
+	.strerror = pmf_eq_strerror,
+};
+
+int pmf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
+		void *context)
+{
+	struct pmf_fabric *f = (struct pmf_fabric *)fabric;
+	struct fi_eq_attr fallback = {0};
+	struct pmf_eq *e;
+	int rc;
+
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return -FI_ENOMEM;
+	rc = pmf_eq_init(e, attr ? attr : &fallback, f->fid.api_version);
+	if (rc) {
+		free(e);
+		return rc;
+	}
+	e->fabric = f;
+	e->fid.fid.fclass = FI_CLASS_EQ;
+	e->fid.fid.context = context;
+	e->fid.fid.ops = &eq_fid_ops;
+	e->fid.ops = &eq_ops;
+	pmf_ref(&f->refs);
+	*eq = &e->fid;
+	return 0;
+}

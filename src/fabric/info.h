@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * fi_getinfo: what is offered comes from the configuration and from the limits below alone; EAL is
+ * never started for it.
+ */
+#ifndef PMF_FABRIC_INFO_H
+#define PMF_FABRIC_INFO_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_endpoint.h>
+
+#include "fabric/param.h"
+
+/* The headers that this is compiled with. */
+#define PMF_HEADERS FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
+
+#define PMF_CAPS_PRIMARY (FI_MSG | FI_SEND | FI_RECV)
+#define PMF_CAPS_SECONDARY (FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define PMF_CAPS (PMF_CAPS_PRIMARY | PMF_CAPS_SECONDARY)
+#define PMF_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define PMF_LEVELS (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+#define PMF_TX_OP_FLAGS (FI_COMPLETION | FI_INJECT | PMF_LEVELS)
+#define PMF_RX_OP_FLAGS (FI_COMPLETION | FI_TRANSMIT_COMPLETE)
+#define PMF_MSG_ORDER FI_ORDER_SAS
+#define PMF_PROTOCOL (FI_PROV_SPECIFIC | 0x706d66u)
+#define PMF_PROTOCOL_VERSION 1
+#define PMF_OBJECTS 65536 /* CQs, counters, regions; memory is the limit, not a table */
+#define PMF_ENDPOINTS 16384
+#define PMF_MR_IOV_LIMIT 4
+#define PMF_CQ_DATA_SIZE 8
+#define PMF_MR_KEY_SIZE 8
+#define PMF_MAX_ERR_DATA 0
+
+/** The member of fi_provider. -FI_ENODATA: nothing fits, the reason is logged. */
+int pmf_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		const struct fi_info *hints, struct fi_info **info);
+
+/** @return NULL, or a sentence that says which hint cannot be met. Addresses and names are not
+ * looked at. */
+const char *pmf_info_check(const struct fi_info *hints);
+
+/** The same for the attributes that fi_endpoint(3) was given. */
+const char *pmf_info_check_ep(const struct fi_info *info);
+
+/** Set all attributes of @p info but names and addresses. @p hints may be NULL. */
+void pmf_info_fill(struct fi_info *info, const struct fi_info *hints, const struct pmf_conf *conf);
+
+/** "10.99.0.0/24": the name of the fabric that an address of a port is in. */
+char *pmf_fabric_name(const struct pmf_ifaddr *ifa, char *buf, size_t len);
+
+#endif

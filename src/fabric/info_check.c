@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * Each hint against what is offered, one by one. Pure: no configuration, no environment.
+ */
+#include "fabric/addr.h"
+#include "fabric/info.h"
+#include "msg/transfer.h"
+
+/* Enumerators of later headers that are understood all the same. */
+#define PROGRESS_CONTROL_UNIFIED 3
+
+#define CHECK(cond, sentence)            \
+	do {                             \
+		if (!(cond))             \
+			return sentence; \
+	} while (0)
+
+static const char *check_ep(const struct fi_ep_attr *a)
+{
+	if (!a)
+		return NULL;
+	CHECK(a->type == FI_EP_UNSPEC || a->type == FI_EP_RDM, "ep_attr->type is not FI_EP_RDM");
+	CHECK(a->protocol == FI_PROTO_UNSPEC || a->protocol == PMF_PROTOCOL,
+	      "ep_attr->protocol is another one");
+	CHECK(a->protocol_version <= PMF_PROTOCOL_VERSION, "ep_attr->protocol_version is newer");
+	CHECK(a->max_msg_size <= PMF_MAX_MSG_SIZE, "ep_attr->max_msg_size is too large");
+	CHECK(a->tx_ctx_cnt <= 1, "ep_attr->tx_ctx_cnt is above 1 or FI_SHARED_CONTEXT");
+	CHECK(a->rx_ctx_cnt <= 1, "ep_attr->rx_ctx_cnt is above 1 or FI_SHARED_CONTEXT");
+	CHECK(!a->auth_key_size, "ep_attr->auth_key_size is not 0");
+	return NULL;
+}
+
+static const char *check_domain_counts(const struct fi_domain_attr *a)
+{
+	CHECK(a->cq_cnt <= PMF_OBJECTS, "domain_attr->cq_cnt is too large");
+	CHECK(a->cntr_cnt <= PMF_OBJECTS, "domain_attr->cntr_cnt is too large");
+	CHECK(a->mr_cnt <= PMF_OBJECTS, "domain_attr->mr_cnt is too large");
+	CHECK(a->ep_cnt <= PMF_ENDPOINTS, "domain_attr->ep_cnt is too large");
+	CHECK(a->tx_ctx_cnt <= PMF_ENDPOINTS, "domain_attr->tx_ctx_cnt is too large");
+	CHECK(a->rx_ctx_cnt <= PMF_ENDPOINTS, "domain_attr->rx_ctx_cnt is too large");
+	CHECK(a->max_ep_tx_ctx <= 1, "domain_attr->max_ep_tx_ctx is above 1");
+	CHECK(a->max_ep_rx_ctx <= 1, "domain_attr->max_ep_rx_ctx is above 1");
+	CHECK(!a->max_ep_stx_ctx, "domain_attr->max_ep_stx_ctx is not 0");
+	CHECK(!a->max_ep_srx_ctx, "domain_attr->max_ep_srx_ctx is not 0");
+	CHECK(a->mr_iov_limit <= PMF_MR_IOV_LIMIT, "domain_attr->mr_iov_limit is too large");
+	CHECK(a->mr_key_size <= PMF_MR_KEY_SIZE, "domain_attr->mr_key_size is too large");
+	CHECK(a->cq_data_size <= PMF_CQ_DATA_SIZE, "domain_attr->cq_data_size is too large");
+	CHECK(a->max_err_data <= PMF_MAX_ERR_DATA, "domain_attr->max_err_data is too large");
+#if FI_VERSION_GE(PMF_HEADERS, FI_VERSION(2, 0))
+	CHECK(!a->max_group_id, "domain_attr->max_group_id is not 0");
+#endif
+	return NULL;
+}
+
+static bool progress_ok(enum fi_progress p)
+{
+	return (unsigned int)p <= PROGRESS_CONTROL_UNIFIED;
+}
+
+static const char *check_domain(const struct fi_domain_attr *a)
+{
+	if (!a)
+		return NULL;
+	CHECK((unsigned int)a->threading <= FI_THREAD_ENDPOINT,
+	      "domain_attr->threading is unknown");
+	CHECK(progress_ok(a->control_progress), "domain_attr->control_progress is unknown");
+	CHECK(progress_ok(a->data_progress), "domain_attr->data_progress is unknown");
+	CHECK((unsigned int)a->resource_mgmt <= FI_RM_ENABLED,
+	      "domain_attr->resource_mgmt is unknown");
+	CHECK((unsigned int)a->av_type <= FI_AV_TABLE, "domain_attr->av_type is unknown");
+	CHECK(!(a->caps & ~PMF_DOMAIN_CAPS), "domain_attr->caps has what is not offered");
+	CHECK(!a->auth_key_size, "domain_attr->auth_key_size is not 0");
+	return check_domain_counts(a);
+}
+
+static const char *check_tx(const struct fi_tx_attr *a)
+{
+	if (!a)
+		return NULL;
+	CHECK(!(a->caps & ~PMF_CAPS), "tx_attr->caps has what is not offered");
+	CHECK(!(a->op_flags & ~PMF_TX_OP_FLAGS), "tx_attr->op_flags has what is not offered");
+	CHECK(!(a->msg_order & ~PMF_MSG_ORDER), "tx_attr->msg_order is more than FI_ORDER_SAS");
+	CHECK(!a->comp_order, "tx_attr->comp_order is not 0");
+	CHECK(a->inject_size <= PMF_INJECT_SIZE_MAX, "tx_attr->inject_size is too large");
+	CHECK(a->size <= PMF_TX_SIZE_MAX, "tx_attr->size is too large");
+	CHECK(a->iov_limit <= PMF_IOV_LIMIT, "tx_attr->iov_limit is too large");
+	CHECK(!a->rma_iov_limit, "tx_attr->rma_iov_limit is not 0");
+	return NULL;
+}
+
+static const char *check_rx(const struct fi_rx_attr *a)
+{
+	if (!a)
+		return NULL;
+	CHECK(!(a->caps & ~PMF_CAPS), "rx_attr->caps has what is not offered");
+	CHECK(!(a->op_flags & ~PMF_RX_OP_FLAGS), "rx_attr->op_flags has what is not offered");
+	CHECK(!(a->msg_order & ~PMF_MSG_ORDER), "rx_attr->msg_order is more than FI_ORDER_SAS");
+	CHECK(!a->comp_order, "rx_attr->comp_order is not 0");
+	CHECK(a->size <= PMF_RX_SIZE_MAX, "rx_attr->size is too large");
+	CHECK(a->iov_limit <= PMF_IOV_LIMIT, "rx_attr->iov_limit is too large");
+	return NULL;
+}
+
+const char *pmf_info_check(const struct fi_info *hints)
+{
+	const char *why;
+
+	if (!hints)
+		return NULL;
+	CHECK(!(hints->caps & ~PMF_CAPS), "caps has what is not offered");
+	CHECK(hints->addr_format == FI_FORMAT_UNSPEC || hints->addr_format == FI_SOCKADDR ||
+		      pmf_addr_format_ok(hints->addr_format),
+	      "addr_format is not FI_SOCKADDR_IN, FI_SOCKADDR_IN6 or FI_ADDR_STR");
+	CHECK(!hints->handle, "handle is set, and there are no connections");
+	(void)((why = check_ep(hints->ep_attr)) || (why = check_domain(hints->domain_attr)) ||
+	       (why = check_tx(hints->tx_attr)) || (why = check_rx(hints->rx_attr)));
+	return why;
+}
+
+const char *pmf_info_check_ep(const struct fi_info *info)
+{
+	const char *why;
+
+	CHECK(info->ep_attr && info->ep_attr->type == FI_EP_RDM, "ep_attr->type is not FI_EP_RDM");
+	CHECK(!(info->caps & ~PMF_CAPS), "caps has what is not offered");
+	(void)((why = check_ep(info->ep_attr)) || (why = check_tx(info->tx_attr)) ||
+	       (why = check_rx(info->rx_attr)));
+	return why;
+}

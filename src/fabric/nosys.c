@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ */
+#include "fabric/nosys.h"
+
+int pmf_nosys_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_control(struct fid *fid, int command, void *arg)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_tostr(const struct fid *fid, char *buf, size_t len)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
+			 void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
+			struct fid_wait **waitset)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
+			  void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
+		      void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
+		      void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+			   struct fi_atomic_attr *attr, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
+			       struct fi_collective_attr *attr, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr, struct fid_ep **tx_ep,
+		     void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
+		     void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_listen(struct fid_pep *pep)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_accept(struct fid_ep *ep, const void *param, size_t paramlen)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_shutdown(struct fid_ep *ep, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+		   void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_av_set(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **av_set,
+		     void *context)
+{
+	return -FI_ENOSYS;
+}
+
+#if FI_VERSION_GE(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), FI_VERSION(1, 20))
+int pmf_nosys_insert_auth_key(struct fid_av *av, const void *auth_key, size_t auth_key_size,
+			      fi_addr_t *fi_addr, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_lookup_auth_key(struct fid_av *av, fi_addr_t fi_addr, void *auth_key,
+			      size_t *auth_key_size)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_set_user_id(struct fid_av *av, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags)
+{
+	return -FI_ENOSYS;
+}
+#endif
