@@ -98,7 +98,7 @@ static size_t heard_text(const struct silence *s, char *text, size_t room)
 /* The first line that names a fault is nearest to the cause. */
 static void find_cause(const struct silence *s, char *cause, size_t room)
 {
-	static const char *const words[] = {"unrecognized", "invalid", "Invalid", "annot", "ailed",
+	static const char *const words[] = {"unrecognized", "invalid",	"Invalid", "annot", "ailed",
 					    "rror",	    "requires", "No such", "not "};
 	static char text[65536];
 	char *line, *rest = text;

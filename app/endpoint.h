@@ -13,13 +13,18 @@
 
 #include "fabric.h"
 
-/* An enabled endpoint with a completion queue of its own for both directions. */
+/*
+ * An enabled endpoint with a completion queue of its own for both directions, and an address vector
+ * of its own: so the addresses of one run go with its endpoint.
+ */
 struct perf_endpoint {
 	struct fid_ep *ep;
 	struct fid_cq *cq;
+	struct fid_av *av;
 	uint8_t name[PERF_NAME_MAX];
 	size_t name_len;
-	/* Of the last failed operation, written when perf_endpoint_read() returns a negative value. */
+	/* Of the last failed operation, written when perf_endpoint_read() returns a negative value.
+	 */
 	void *failed_context;
 	uint64_t failed_flags;
 };
@@ -33,6 +38,12 @@ int perf_endpoint_open(struct perf_endpoint *e, struct perf_fabric *f, struct fi
 		       size_t entries);
 
 void perf_endpoint_close(struct perf_endpoint *e);
+
+/** Insert an address as fi_getname or fi_getinfo gives it. 0, or -1 with a reason. */
+int perf_endpoint_insert(struct perf_endpoint *e, const void *name, size_t len, fi_addr_t *addr);
+
+/** Write an address as text, for people. */
+void perf_endpoint_text(struct perf_endpoint *e, const void *name, char *text, size_t room);
 
 /** Note why the next entry is an error entry, or why the queue cannot be read. @return -errno */
 int perf_endpoint_read_error(struct perf_endpoint *e, ssize_t rc);

@@ -33,7 +33,8 @@ static struct fi_info *make_hints(const struct perf_options *o)
 	hints->rx_attr->msg_order = FI_ORDER_SAS;
 	hints->domain_attr->threading = o->thread_safe ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
 	hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
-	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY;
+	hints->domain_attr->mr_mode =
+		FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY;
 	hints->domain_attr->data_progress =
 		o->auto_progress ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
 	if (o->domain[0])
@@ -98,7 +99,8 @@ static int split_peer(const char *peer, const char *port, char *node, char *serv
 			 peer);
 	}
 	if (colon) {
-		if (!colon[1] || strlen(colon + 1) > 5 || colon[1 + strspn(colon + 1, "0123456789")])
+		if (!colon[1] || strlen(colon + 1) > 5 ||
+		    colon[1 + strspn(colon + 1, "0123456789")])
 			return perf_fail("'%s' has no valid port", peer);
 		strcpy(service, colon + 1);
 	}
@@ -193,11 +195,8 @@ static int make_data_info(struct perf_fabric *f)
 
 static int open_objects(struct perf_fabric *f)
 {
-	struct fi_av_attr attr = {.type = f->info->domain_attr->av_type, .count = 64};
 	int rc;
 
-	if (attr.type == FI_AV_UNSPEC)
-		attr.type = FI_AV_TABLE;
 	rc = fi_fabric(f->info->fabric_attr, &f->fabric, NULL);
 	if (rc)
 		return perf_fail("provider %s does not open its fabric: %s", f->options->provider,
@@ -206,11 +205,8 @@ static int open_objects(struct perf_fabric *f)
 	if (rc)
 		return perf_fail("provider %s does not open domain %s: %s (FI_LOG_LEVEL=warn says "
 				 "why)",
-				 f->options->provider, f->info->domain_attr->name, fi_strerror(-rc));
-	rc = fi_av_open(f->domain, &attr, &f->av, NULL);
-	if (rc)
-		return perf_fail("provider %s does not open an address vector: %s",
-				 f->options->provider, fi_strerror(-rc));
+				 f->options->provider, f->info->domain_attr->name,
+				 fi_strerror(-rc));
 	f->mr_local = f->options->mr || (f->info->domain_attr->mr_mode & FI_MR_LOCAL);
 	return 0;
 }
@@ -238,8 +234,6 @@ int perf_fabric_open(struct perf_fabric *f, const struct perf_options *options)
 
 void perf_fabric_close(struct perf_fabric *f)
 {
-	if (f->av)
-		fi_close(&f->av->fid);
 	if (f->domain)
 		fi_close(&f->domain->fid);
 	if (f->fabric)
@@ -249,10 +243,10 @@ void perf_fabric_close(struct perf_fabric *f)
 	memset(f, 0, sizeof(*f));
 }
 
-int perf_fabric_resolve(struct perf_fabric *f, const char *peer, fi_addr_t *addr)
+int perf_fabric_lookup(struct perf_fabric *f, const char *peer, struct fi_info **info)
 {
-	struct fi_info *hints = make_hints(f->options), *info = NULL;
-	int rc = -1;
+	struct fi_info *hints = make_hints(f->options), *found = NULL;
+	int rc;
 
 	if (!hints)
 		return perf_fail("no memory for hints");
@@ -260,44 +254,14 @@ int perf_fabric_resolve(struct perf_fabric *f, const char *peer, fi_addr_t *addr
 	free(hints->domain_attr->name);
 	hints->domain_attr->name = strdup(f->info->domain_attr->name);
 	hints->addr_format = f->info->addr_format;
-	if (lookup(f->options, hints, peer, &info) == 0) {
-		if (info->dest_addr)
-			rc = perf_fabric_insert(f, info->dest_addr, info->dest_addrlen, addr);
-		else
-			perf_fail("provider %s gives no address for peer %s", f->options->provider,
-				  peer);
-	}
-	fi_freeinfo(info);
+	rc = lookup(f->options, hints, peer, &found);
 	fi_freeinfo(hints);
-	return rc;
-}
-
-int perf_fabric_insert(struct perf_fabric *f, const void *name, size_t len, fi_addr_t *addr)
-{
-	fi_addr_t inserted = FI_ADDR_NOTAVAIL;
-	char text[128];
-	int rc;
-
-	rc = fi_av_insert(f->av, name, 1, &inserted, 0, NULL);
-	if (rc == 1) {
-		*addr = inserted;
-		return 0;
+	if (rc == 0 && !found->dest_addr) {
+		fi_freeinfo(found);
+		rc = perf_fail("provider %s gives no address for peer %s", f->options->provider,
+			       peer);
 	}
-	perf_fabric_text(f, name, text, sizeof(text));
-	return perf_fail("the address %s is not taken: %s", text,
-			 rc < 0 ? fi_strerror(-rc) : "no reason given");
-}
-
-void perf_fabric_remove(struct perf_fabric *f, fi_addr_t addr)
-{
-	fi_av_remove(f->av, &addr, 1, 0);
-}
-
-void perf_fabric_text(struct perf_fabric *f, const void *name, char *text, size_t room)
-{
-	size_t len = room;
-
-	text[0] = '\0';
-	fi_av_straddr(f->av, name, text, &len);
-	text[room - 1] = '\0';
+	if (rc == 0)
+		*info = found;
+	return rc;
 }

@@ -23,12 +23,11 @@ struct perf_fabric {
 	struct fi_info *data_info; /* of data endpoints: any port */
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
-	struct fid_av *av;
 	bool mr_local;
 };
 
 /**
- * Find the provider and open fabric, domain and address vector. A server (options->listen) opens
+ * Find the provider and open fabric and domain. A server (options->listen) opens
  * for its own address, a client for its first peer.
  * @return 0; -1 with perf_error() set and f empty
  */
@@ -36,15 +35,11 @@ int perf_fabric_open(struct perf_fabric *f, const struct perf_options *options);
 
 void perf_fabric_close(struct perf_fabric *f);
 
-/** Look up "ADDR", "ADDR:PORT", "[ADDR6]:PORT" or a name, and insert it. 0, or -1 with a reason. */
-int perf_fabric_resolve(struct perf_fabric *f, const char *peer, fi_addr_t *addr);
-
-/** Insert an address as fi_getname gives it. 0, or -1 with a reason. */
-int perf_fabric_insert(struct perf_fabric *f, const void *name, size_t len, fi_addr_t *addr);
-
-void perf_fabric_remove(struct perf_fabric *f, fi_addr_t addr);
-
-/** Write an address as text, for people. */
-void perf_fabric_text(struct perf_fabric *f, const void *name, char *text, size_t room);
+/**
+ * Look up "ADDR", "ADDR:PORT", "[ADDR6]:PORT" or a name.
+ * @param info  the caller's to free; has a dest_addr
+ * @return 0, or -1 with a reason
+ */
+int perf_fabric_lookup(struct perf_fabric *f, const char *peer, struct fi_info **info);
 
 #endif

@@ -25,7 +25,8 @@ static uint64_t upper_edge(unsigned int bucket)
 	if (bucket < 2 * PERF_HISTOGRAM_STEPS)
 		return bucket;
 	shift = bucket / PERF_HISTOGRAM_STEPS - 1;
-	return (((uint64_t)(bucket % PERF_HISTOGRAM_STEPS) + PERF_HISTOGRAM_STEPS + 1) << shift) - 1;
+	return (((uint64_t)(bucket % PERF_HISTOGRAM_STEPS) + PERF_HISTOGRAM_STEPS + 1) << shift) -
+	       1;
 }
 
 void perf_histogram_init(struct perf_histogram *h)

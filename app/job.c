@@ -78,7 +78,7 @@ int perf_job_server(struct perf_session *s, const struct perf_options *o)
 
 	if (perf_session_open(s, o))
 		return -1;
-	perf_fabric_text(&s->fabric, s->link.endpoint.name, text, sizeof(text));
+	perf_endpoint_text(&s->link.endpoint, s->link.endpoint.name, text, sizeof(text));
 	perf_report_note("listening on %s\n", text);
 	do {
 		rc = serve_clients(s, o);

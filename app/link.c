@@ -129,8 +129,8 @@ int perf_link_try_send(struct perf_link *l, fi_addr_t to, const struct perf_cont
 	}
 	if (!buf)
 		return -FI_EAGAIN;
-	rc = fi_send(l->endpoint.ep, buf->bytes, perf_control_put(m, buf->bytes), l->region.desc, to,
-		     buf);
+	rc = fi_send(l->endpoint.ep, buf->bytes, perf_control_put(m, buf->bytes), l->region.desc,
+		     to, buf);
 	if (rc == 0) {
 		buf->to = to;
 		buf->busy = true;

@@ -35,7 +35,7 @@ struct perf_link {
 	struct perf_control inbox[PERF_LINK_INBOX];
 	unsigned int inbox_head;
 	unsigned int inbox_len;
-	fi_addr_t lost; /* where the last failed send went; FI_ADDR_UNSPEC if it was no send */
+	fi_addr_t lost;	    /* where the last failed send went; FI_ADDR_UNSPEC if it was no send */
 	uint64_t strangers; /* messages that were none of ours */
 };
 

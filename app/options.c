@@ -331,7 +331,8 @@ static const struct option options[] = {
 	{"provider", 'p', false, "NAME", "libfabric provider (pmf)", set_provider},
 	{"domain", 'd', false, "NAME", "only this domain of the provider", set_domain},
 	{"listen", 'l', false, NULL, "wait for clients; what to do comes from them", set_listen},
-	{"clients", 0, false, "N", "with --listen: start when N clients are there (1)", set_clients},
+	{"clients", 0, false, "N", "with --listen: start when N clients are there (1)",
+	 set_clients},
 	{"forever", 0, false, NULL, "with --listen: serve again and again", set_forever},
 	{"peer", 0, false, "ADDR[:PORT]", "a server to work with; several times: one to many",
 	 set_peer},
@@ -490,7 +491,8 @@ void perf_options_help(bool prompt)
 		if (prompt) {
 			if (!o->prompt)
 				continue;
-			snprintf(left, sizeof(left), "set %s %s", o->name, o->arg ? o->arg : "on|off");
+			snprintf(left, sizeof(left), "set %s %s", o->name,
+				 o->arg ? o->arg : "on|off");
 		} else {
 			snprintf(left, sizeof(left), "%c%c%c --%s %s", o->letter ? '-' : ' ',
 				 o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name,

@@ -15,8 +15,8 @@ enum {
 };
 
 enum perf_mode {
-	PERF_LAT, /* ping-pong, half of the round trip */
-	PERF_BW,  /* a stream, judged by its bytes */
+	PERF_LAT,  /* ping-pong, half of the round trip */
+	PERF_BW,   /* a stream, judged by its bytes */
 	PERF_RATE, /* a stream, judged by its messages */
 	PERF_MODES,
 };

@@ -73,9 +73,9 @@ static void text_row(const struct perf_result *r, const struct figures *f)
 	text_head(lat);
 	if (lat) {
 		printf("%-4s %10llu %10llu %10.3f %10.3f %10.3f %10.3f %10.3f\n", "lat",
-		       (unsigned long long)w->size, (unsigned long long)h->count,
-		       micros(h, 500000), micros(h, 990000), micros(h, 999000),
-		       (double)h->max / 2e3, perf_histogram_mean(h) / 2e3);
+		       (unsigned long long)w->size, (unsigned long long)h->count, micros(h, 500000),
+		       micros(h, 990000), micros(h, 999000), (double)h->max / 2e3,
+		       perf_histogram_mean(h) / 2e3);
 		return;
 	}
 	printf("%-4s %10llu %5s %6u %12llu %8.3f %12.0f %10.2f\n", perf_mode_name(w->mode),
@@ -94,7 +94,8 @@ static void csv_row(const struct perf_result *r, const struct figures *f)
 	const struct perf_histogram *h = &r->rtt;
 
 	if (rows == 0)
-		printf("provider,mode,direction,bytes,window,more,partners,verified,messages,seconds,"
+		printf("provider,mode,direction,bytes,window,more,partners,verified,messages,"
+		       "seconds,"
 		       "messages_per_s,bytes_per_s,tx_messages_per_s,rx_messages_per_s,"
 		       "all_messages_per_s,half_rtt_min_us,half_rtt_p50_us,half_rtt_p99_us,"
 		       "half_rtt_p99_9_us,half_rtt_max_us,half_rtt_mean_us\n");

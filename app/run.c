@@ -42,9 +42,8 @@ void perf_run_work(const struct perf_session *s, enum perf_mode mode, size_t siz
 	work->direction = mode == PERF_LAT ? PERF_BOTH : o->direction;
 	work->size = size;
 	/* A window of large messages is bounded by its bytes too. */
-	work->window = mode == PERF_LAT
-			       ? 1
-			       : (uint32_t)clamp(WINDOW_BYTES / per_message, 2, o->window);
+	work->window =
+		mode == PERF_LAT ? 1 : (uint32_t)clamp(WINDOW_BYTES / per_message, 2, o->window);
 	if (o->window == 1)
 		work->window = 1;
 	work->more = mode == PERF_LAT ? 1 : (uint32_t)clamp(o->more, 1, work->window);
@@ -53,8 +52,8 @@ void perf_run_work(const struct perf_session *s, enum perf_mode mode, size_t siz
 	work->cq_data = has_company(s);
 	work->count = o->count;
 	work->duration_ns = o->duration_ns;
-	work->warmup = o->warmup_auto ? clamp((UINT64_C(16) << 20) / per_message, 16, 1000)
-				      : o->warmup;
+	work->warmup =
+		o->warmup_auto ? clamp((UINT64_C(16) << 20) / per_message, 16, 1000) : o->warmup;
 	work->walk = o->walk_auto ? (mode == PERF_BW ? WINDOW_BYTES : 0) : o->walk;
 }
 
@@ -217,8 +216,8 @@ static int send_results(struct perf_session *s, struct perf_partner *const *part
 	return 0;
 }
 
-static int server_work(struct perf_session *s, struct perf_partner *const *partners,
-		       unsigned int n, struct perf_result *r)
+static int server_work(struct perf_session *s, struct perf_partner *const *partners, unsigned int n,
+		       struct perf_result *r)
 {
 	int rc;
 

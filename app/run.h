@@ -11,9 +11,9 @@
 struct perf_result {
 	struct perf_work work;
 	unsigned int partners;
-	struct perf_received tx;  /* from this side, measured by the receivers */
-	struct perf_received rx;  /* to this side */
-	struct perf_received all; /* what the servers got from all of their clients */
+	struct perf_received tx;   /* from this side, measured by the receivers */
+	struct perf_received rx;   /* to this side */
+	struct perf_received all;  /* what the servers got from all of their clients */
 	struct perf_histogram rtt; /* lat, on a client: whole round trips, ns */
 	uint64_t rtt_ns;	   /* the round trips together */
 };

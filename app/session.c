@@ -19,6 +19,18 @@
 #define KEEP_NS PERF_NS_PER_S
 #define RETRY_NS (100 * PERF_NS_PER_MS)
 
+static int open_endpoint(struct perf_session *s)
+{
+	if (perf_fabric_open(&s->fabric, s->options))
+		return -1;
+	if (perf_link_open(&s->link, &s->fabric)) {
+		perf_fabric_close(&s->fabric);
+		return -1;
+	}
+	s->open = true;
+	return 0;
+}
+
 int perf_session_open(struct perf_session *s, const struct perf_options *options)
 {
 	bool (*tick)(void *) = s->tick;
@@ -30,14 +42,7 @@ int perf_session_open(struct perf_session *s, const struct perf_options *options
 	s->options = options;
 	if (getrandom(&s->nonce, sizeof(s->nonce), 0) != sizeof(s->nonce))
 		return perf_fail("the kernel gives no random number");
-	if (perf_fabric_open(&s->fabric, options))
-		return -1;
-	if (perf_link_open(&s->link, &s->fabric)) {
-		perf_fabric_close(&s->fabric);
-		return -1;
-	}
-	s->open = true;
-	return 0;
+	return open_endpoint(s);
 }
 
 void perf_session_close(struct perf_session *s)
@@ -102,13 +107,14 @@ static int take_hello(struct perf_session *s, const struct perf_control *m)
 		return 0;
 	if (p)
 		return send_welcome(s, p);
-	if (perf_fabric_insert(&s->fabric, m->u.hello.name.bytes, m->u.hello.name.len, &addr))
+	if (perf_endpoint_insert(&s->link.endpoint, m->u.hello.name.bytes, m->u.hello.name.len,
+				 &addr))
 		return -1;
 	if (s->n_partners == s->options->clients)
 		return refuse(s, addr, m);
 	p = &s->partners[s->n_partners++];
 	memset(p, 0, sizeof(*p));
-	perf_fabric_text(&s->fabric, m->u.hello.name.bytes, p->text, sizeof(p->text));
+	perf_endpoint_text(&s->link.endpoint, m->u.hello.name.bytes, p->text, sizeof(p->text));
 	p->control = addr;
 	p->nonce = m->nonce;
 	p->place_there = m->u.hello.own_place;
@@ -315,6 +321,27 @@ static void greeting_failed(struct greeting *g, uint64_t now)
 	perf_error_clear();
 }
 
+static int resolve(struct perf_session *s, struct perf_partner *p)
+{
+	struct perf_partner *other;
+	struct fi_info *info;
+	int rc;
+
+	if (perf_fabric_lookup(&s->fabric, p->text, &info))
+		return -1;
+	rc = perf_endpoint_insert(&s->link.endpoint, info->dest_addr, info->dest_addrlen,
+				  &p->control);
+	fi_freeinfo(info);
+	/* shm 1.17 does so with names that nobody has taken yet. */
+	for (other = s->partners; rc == 0 && other < p; other++) {
+		if (other->control == p->control)
+			rc = perf_fail("provider %s gives %s and %s the same address: start the "
+				       "servers first",
+				       s->options->provider, other->text, p->text);
+	}
+	return rc;
+}
+
 static int add_peers(struct perf_session *s)
 {
 	const struct perf_options *o = s->options;
@@ -326,7 +353,7 @@ static int add_peers(struct perf_session *s)
 		memset(p, 0, sizeof(*p));
 		snprintf(p->text, sizeof(p->text), "%s", o->peers[i]);
 		p->nonce = s->nonce;
-		if (perf_fabric_resolve(&s->fabric, o->peers[i], &p->control))
+		if (resolve(s, p))
 			return -1;
 	}
 	s->n_partners = o->n_peers;
@@ -360,8 +387,7 @@ int perf_session_connect(struct perf_session *s)
 			return perf_fail("stopped before %s answered", s->partners[i].text);
 		if (now > deadline)
 			return perf_fail("peer %s did not answer within %g s%s",
-					 s->partners[i].text,
-					 (double)s->options->timeout_ns / 1e9,
+					 s->partners[i].text, (double)s->options->timeout_ns / 1e9,
 					 greetings[i].reason);
 		relax(&idle);
 	}
@@ -385,8 +411,7 @@ int perf_session_accept(struct perf_session *s)
 			deadline = now + s->options->timeout_ns;
 		else if (now > deadline)
 			return perf_fail("only %u of %u clients came within %g s", s->n_partners,
-					 s->options->clients,
-					 (double)s->options->timeout_ns / 1e9);
+					 s->options->clients, (double)s->options->timeout_ns / 1e9);
 		relax(&idle);
 	}
 	return 0;

@@ -27,10 +27,10 @@ struct perf_partner {
 	uint32_t run;
 	struct perf_work work;
 	struct perf_name data_name;
-	bool has_run;	 /* a client's RUN has come */
-	bool ready;	 /* a server's READY has come */
-	bool stop;	 /* a client wants the server's stream to end */
-	bool has_result; /* a server's RESULT has come */
+	bool has_run;		    /* a client's RUN has come */
+	bool ready;		    /* a server's READY has come */
+	bool stop;		    /* a client wants the server's stream to end */
+	bool has_result;	    /* a server's RESULT has come */
 	struct perf_received yours; /* RESULT */
 	struct perf_received all;
 	uint64_t expected; /* messages that it says it sent; UINT64_MAX: not known yet */

@@ -162,8 +162,8 @@ int perf_station_open(struct perf_station *st, struct perf_session *s, const str
 	if (work->cq_data && f->data_info->domain_attr->cq_data_size < 4)
 		return perf_fail("provider %s has no CQ data to tell several partners apart",
 				 s->options->provider);
-	if (open_buffers(st) || perf_endpoint_open(&st->endpoint, f, f->data_info,
-						   st->n_tx * n + st->n_rx + BATCH) ||
+	if (open_buffers(st) ||
+	    perf_endpoint_open(&st->endpoint, f, f->data_info, st->n_tx * n + st->n_rx + BATCH) ||
 	    post_receives(st)) {
 		perf_station_close(st);
 		return -1;
@@ -180,8 +180,8 @@ int perf_station_connect(struct perf_station *st)
 	for (i = 0; i < st->n_flows; i++) {
 		flow = &st->flows[i];
 		flow->first_ns = now; /* without a warm-up it counts from here */
-		if (perf_fabric_insert(&st->session->fabric, flow->partner->data_name.bytes,
-				       flow->partner->data_name.len, &flow->to))
+		if (perf_endpoint_insert(&st->endpoint, flow->partner->data_name.bytes,
+					 flow->partner->data_name.len, &flow->to))
 			return -1;
 	}
 	st->moved_ns = now;
@@ -190,11 +190,7 @@ int perf_station_connect(struct perf_station *st)
 
 void perf_station_close(struct perf_station *st)
 {
-	unsigned int i;
-
 	perf_endpoint_close(&st->endpoint);
-	for (i = 0; i < st->n_flows && st->moved_ns; i++)
-		perf_fabric_remove(&st->session->fabric, st->flows[i].to);
 	perf_region_close(&st->tx);
 	perf_region_close(&st->rx);
 	free(st->slots);

@@ -59,7 +59,7 @@ struct perf_station {
 	struct perf_flow flows[PERF_PARTNERS_MAX];
 	unsigned int n_flows;
 	struct perf_flow *flow_at[PERF_PARTNERS_MAX]; /* by place in the session's table */
-	struct perf_slot *unposted; /* receives for which there was no room */
+	struct perf_slot *unposted;		      /* receives for which there was no room */
 	bool inject;
 	bool sends;
 	bool receives;

@@ -118,8 +118,7 @@ int perf_value_sizes(const char *text, uint64_t max, size_t *sizes, unsigned int
 		if (dash) {
 			if (sizes_range(item, dash, max, sizes, &used, *n))
 				return -1;
-		} else if (perf_value_size(item, max, &size) ||
-			   sizes_add(sizes, &used, *n, size)) {
+		} else if (perf_value_size(item, max, &size) || sizes_add(sizes, &used, *n, size)) {
 			return -1;
 		}
 	}
