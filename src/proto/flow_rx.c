@@ -18,12 +18,13 @@ static enum pmf_verdict rx_ahead(struct pmf_flow *f, uint32_t ahead, pmf_psn_t *
 	struct pmf_flow_active *a = f->active;
 	uint32_t slot;
 
+	/* Taken or not, the peer learns where we stand: its last acknowledgement may be lost. */
+	pmf_flow_ack_soon(f);
 	if (ahead >= f->conf->window || !a) {
 		f->want_ahead = !a;
 		f->stats->rx_outside++;
 		return PMF_RX_DROP;
 	}
-	pmf_flow_ack_soon(f);
 	slot = (uint32_t)(f->rcv_next + ahead) & a->mask;
 	if (pmf_map_test(a->rx_map, slot)) {
 		f->stats->rx_dups++;

@@ -33,9 +33,10 @@ static const char usage[] =
 	"  --credit-kb N      for one peer (1024)   --eager N: longer ones are announced\n"
 	"  --held N           frames ahead of order that a node keeps (2048)\n"
 	"  --private          every message has a block of its own, poisoned when it is done\n"
-	"  --reclaim          take the active part of a flow back whenever it is quiet\n"
+	"  --reclaim          take the active part of a flow back when it has been quiet\n"
 	"  --goodput          report bytes per simulated second\n"
 	"  --stats            report counters\n"
+	"  --trace FILE       a line for every frame\n"
 	"  --quiet            no progress\n";
 
 static double seconds(void)
@@ -75,6 +76,7 @@ struct options {
 	struct sim_conf conf;
 	uint64_t messages, outstanding;
 	bool both, goodput, stats, quiet, seeded;
+	const char *trace;
 };
 
 enum {
@@ -102,23 +104,38 @@ enum {
 	RECLAIM,
 	GOODPUT,
 	STATS,
-	QUIET
+	QUIET,
+	TRACE
 };
 
 static const struct option long_options[] = {
-	{"messages", 1, NULL, MESSAGES}, {"seed", 1, NULL, SEED},
-	{"fault", 1, NULL, FAULT},	 {"both", 0, NULL, BOTH},
-	{"nodes", 1, NULL, NODES},	 {"sizes", 1, NULL, SIZES},
-	{"window", 1, NULL, WINDOW},	 {"outstanding", 1, NULL, OUTSTANDING},
-	{"payload", 1, NULL, PAYLOAD},	 {"delay-us", 1, NULL, DELAY},
-	{"jitter-us", 1, NULL, JITTER},	 {"rate-gbps", 1, NULL, RATE},
-	{"queue-kb", 1, NULL, QUEUE},	 {"mark-kb", 1, NULL, MARK},
-	{"receives", 1, NULL, RECEIVES}, {"repost-us", 1, NULL, REPOST},
-	{"memory-kb", 1, NULL, MEMORY},	 {"credit-kb", 1, NULL, CREDIT},
-	{"eager", 1, NULL, EAGER},	 {"held", 1, NULL, HELD},
-	{"private", 0, NULL, PRIVATE},	 {"reclaim", 0, NULL, RECLAIM},
-	{"goodput", 0, NULL, GOODPUT},	 {"stats", 0, NULL, STATS},
-	{"quiet", 0, NULL, QUIET},	 {0},
+	{"messages", 1, NULL, MESSAGES},
+	{"seed", 1, NULL, SEED},
+	{"fault", 1, NULL, FAULT},
+	{"both", 0, NULL, BOTH},
+	{"nodes", 1, NULL, NODES},
+	{"sizes", 1, NULL, SIZES},
+	{"window", 1, NULL, WINDOW},
+	{"outstanding", 1, NULL, OUTSTANDING},
+	{"payload", 1, NULL, PAYLOAD},
+	{"delay-us", 1, NULL, DELAY},
+	{"jitter-us", 1, NULL, JITTER},
+	{"rate-gbps", 1, NULL, RATE},
+	{"queue-kb", 1, NULL, QUEUE},
+	{"mark-kb", 1, NULL, MARK},
+	{"receives", 1, NULL, RECEIVES},
+	{"repost-us", 1, NULL, REPOST},
+	{"memory-kb", 1, NULL, MEMORY},
+	{"credit-kb", 1, NULL, CREDIT},
+	{"eager", 1, NULL, EAGER},
+	{"held", 1, NULL, HELD},
+	{"private", 0, NULL, PRIVATE},
+	{"reclaim", 0, NULL, RECLAIM},
+	{"goodput", 0, NULL, GOODPUT},
+	{"stats", 0, NULL, STATS},
+	{"quiet", 0, NULL, QUIET},
+	{"trace", 1, NULL, TRACE},
+	{0},
 };
 
 static bool set_option(struct options *o, int opt, const char *arg)
@@ -133,6 +150,10 @@ static bool set_option(struct options *o, int opt, const char *arg)
 			return true;
 		fprintf(stderr, "pmf-sim: %s\n", err);
 		return false;
+	}
+	if (opt == TRACE) {
+		o->trace = arg;
+		return true;
 	}
 	if (opt == SIZES && end == arg) {
 		c->big = strcmp(arg, "mix") == 0;
@@ -203,7 +224,7 @@ static bool set_option(struct options *o, int opt, const char *arg)
 		c->private_bytes = true;
 		break;
 	case RECLAIM:
-		c->eager_reclaim = true;
+		c->reclaim = true;
 		break;
 	case GOODPUT:
 		o->goodput = true;
@@ -293,6 +314,10 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (sim_init(&sim, &o.conf) != 0)
 		return 2;
+	if (o.trace != NULL && (sim.trace = fopen(o.trace, "w")) == NULL) {
+		perror(o.trace);
+		return 2;
+	}
 	started = seconds();
 	for (unsigned int i = 1; i < o.conf.nodes; i++) {
 		sim_add_stream(&sim, i, 0, o.messages, o.outstanding);

@@ -53,7 +53,7 @@ struct sim_conf {
 	bool big;	      /* with SIM_MIX: one in 10000 of 1 to 16 MB */
 	bool private_bytes;   /* every message has a block of its own, which is poisoned when it is
 				 done */
-	bool eager_reclaim;   /* take active parts back whenever a flow is quiet */
+	bool reclaim;	      /* take active parts back when a flow has been quiet for a while */
 };
 #define SIM_MIX UINT64_MAX
 
@@ -106,12 +106,16 @@ struct sim_flow {
 	struct pmf_timer timer;
 	TAILQ_ENTRY(sim_flow) blocked_link;
 	bool blocked;
+	pmf_ns_t rest_at;
 	struct sim_node *node;
 	unsigned int index, peer; /* peer: node */
 	struct sim_frame **held;  /* window slots */
 	uint32_t nheld;
-	uint64_t starts; /* messages begun by the peer */
-	uint64_t owed;	 /* message cost not returned */
+	struct sim_stream *in; /* what this life of the peer sends */
+	uint64_t starts;       /* messages begun by the peer */
+	uint64_t first_msg;    /* number of the first */
+	uint64_t aborts;
+	uint64_t owed; /* message cost not returned */
 	struct sim_rx *cur;
 	struct sim_rx_list rx[SIM_RX_HASH];
 };
@@ -167,6 +171,7 @@ pmf_ns_t sim_node_now(const struct sim_node *n);
 struct sim_item {
 	struct pmf_item item;
 	struct sim_item *next;
+	struct sim_stream *stream;
 	uint64_t k;
 	uint8_t *own;
 	struct iovec iov[4];
@@ -186,13 +191,14 @@ struct sim_stream {
 };
 
 /* For the node: how the stream sees what happens. */
-/** Message @p k of the flow's peer begins. @return its stream; NULL: it is not what was sent */
-struct sim_stream *sim_stream_start(struct sim *s, struct sim_flow *sf, const struct pmf_rec *rec,
-				    uint64_t k);
+/** Message @p k of the flow's peer begins. @return whether it is what was sent */
+bool sim_stream_start(struct sim *s, struct sim_flow *sf, const struct pmf_rec *rec, uint64_t k);
 void sim_stream_arrived(struct sim *s, struct sim_rx *rx);
 void sim_stream_deliver(struct sim *s, struct sim_rx *rx);
 void sim_stream_aborted(struct sim *s, struct sim_rx *rx);
-void sim_stream_done(struct sim *s, struct sim_flow *sf, struct pmf_item *item);
+/** Message @p k will not come, and had not begun. */
+void sim_stream_skipped(struct sim *s, struct sim_flow *sf, uint64_t k);
+void sim_stream_done(struct sim *s, struct pmf_item *item);
 /** Push what the window lets out. */
 void sim_stream_fill(struct sim *s, struct sim_stream *st);
 
@@ -231,6 +237,7 @@ struct sim {
 	/* Frames for which it says true vanish. */
 	bool (*eat)(struct sim *s, const struct sim_frame *f, void *arg);
 	void *eat_arg;
+	FILE *trace; /* a line for every frame; NULL: none */
 	bool failed;
 	bool dead_is_fine; /* flows may die in this run */
 	bool quiet;	   /* failures are not printed */

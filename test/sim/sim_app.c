@@ -78,6 +78,7 @@ static void make_item(struct sim *s, struct sim_stream *st, struct sim_item *it,
 	const uint8_t *bytes = msg_bytes(s, hash, len);
 
 	memset(&it->item, 0, sizeof(it->item));
+	it->stream = st;
 	it->k = k;
 	it->own = NULL;
 	if (s->conf.private_bytes) {
@@ -114,10 +115,10 @@ void sim_stream_fill(struct sim *s, struct sim_stream *st)
 	}
 }
 
-void sim_stream_done(struct sim *s, struct sim_flow *sf, struct pmf_item *item)
+void sim_stream_done(struct sim *s, struct pmf_item *item)
 {
 	struct sim_item *it = pmf_container_of(item, struct sim_item, item);
-	struct sim_stream *st = s->by_pair[sf->node->id][sf->peer];
+	struct sim_stream *st = it->stream;
 
 	if (item->status == 0) {
 		st->done++;
@@ -142,16 +143,18 @@ void sim_stream_done(struct sim *s, struct sim_flow *sf, struct pmf_item *item)
 
 /* ---- the receiver ---- */
 
-struct sim_stream *sim_stream_start(struct sim *s, struct sim_flow *sf, const struct pmf_rec *rec,
-				    uint64_t k)
+bool sim_stream_start(struct sim *s, struct sim_flow *sf, const struct pmf_rec *rec, uint64_t k)
 {
-	struct sim_stream *st = s->by_pair[sf->peer][sf->node->id];
+	struct sim_stream *st;
 	uint64_t hash;
 
+	if (sf->in == NULL)
+		sf->in = s->by_pair[sf->peer][sf->node->id];
+	st = sf->in;
 	if (st == NULL || k >= st->pushed || st->state[k % SIM_RING] != MSG_PUSHED) {
 		sim_fail(s, "a message that was not sent: %" PRIu64 " of %u to %u", k, sf->peer,
 			 sf->node->id);
-		return NULL;
+		return false;
 	}
 	hash = msg_hash(st, k);
 	if (rec->total != msg_size(s, hash) || !(rec->flags & PMF_RF_DATA) != !msg_has_data(hash) ||
@@ -159,11 +162,11 @@ struct sim_stream *sim_stream_start(struct sim *s, struct sim_flow *sf, const st
 		sim_fail(s,
 			 "message %" PRIu64 " of %u to %u: another one's head (%" PRIu64 " bytes)",
 			 k, st->src, st->dst, rec->total);
-		return NULL;
+		return false;
 	}
 	st->state[k % SIM_RING] = MSG_STARTED;
 	st->started++;
-	return st;
+	return true;
 }
 
 static bool msg_step(struct sim *s, struct sim_rx *rx, enum msg_state from, enum msg_state to)
@@ -211,6 +214,19 @@ void sim_stream_aborted(struct sim *s, struct sim_rx *rx)
 	rx->stream->aborted++;
 	rx->stream->state[rx->k % SIM_RING] = MSG_DELIVERED;
 	advance(rx->stream);
+}
+
+void sim_stream_skipped(struct sim *s, struct sim_flow *sf, uint64_t k)
+{
+	if (sf->in == NULL)
+		sf->in = s->by_pair[sf->peer][sf->node->id];
+	if (sf->in == NULL || sf->in->state[k % SIM_RING] != MSG_PUSHED) {
+		sim_fail(s, "the end of a message that was not sent: %" PRIu64, k);
+		return;
+	}
+	sf->in->aborted++;
+	sf->in->state[k % SIM_RING] = MSG_DELIVERED;
+	advance(sf->in);
 }
 
 /* ---- runs ---- */
@@ -305,7 +321,8 @@ struct sim_stream *sim_add_stream(struct sim *s, unsigned int src, unsigned int 
 	memset(st, 0, sizeof(*st));
 	st->src = src;
 	st->dst = dst;
-	st->seed = sim_mix(s->conf.seed ^ (uint64_t)src << 40 ^ (uint64_t)dst << 50);
+	st->seed = sim_mix(s->conf.seed ^ (uint64_t)src << 40 ^ (uint64_t)dst << 50 ^
+			   (uint64_t)s->nstreams << 56);
 	st->count = count;
 	st->window = window;
 	st->state = calloc(SIM_RING, 1);

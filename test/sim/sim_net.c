@@ -125,6 +125,24 @@ static bool through_queue(struct sim *s, struct sim_frame *f)
 	return true;
 }
 
+/* One line a frame, for the eye that looks for what went wrong. */
+static void trace(struct sim *s, const struct sim_frame *f, const char *fate)
+{
+	static const char *const names[] = {"?",   "HELLO", "CHALLENGE", "OPEN", "DATA",
+					    "ACK", "PROBE", "RESET",	 "MCAST"};
+	struct pmf_hdr h;
+
+	if (s->trace == NULL)
+		return;
+	if (pmf_wire_get(f->data, f->len, &h) != 0)
+		memset(&h, 0, sizeof(h));
+	fprintf(s->trace,
+		"%.6f %u>%u %s%s%s psn %u tx %u ack %u/%u sack %u holds %u credit %u len %u %s\n",
+		(double)s->now / 1e6, f->src, f->dst, names[h.type],
+		h.flags & PMF_HF_RESYNC ? "+resync" : "", h.flags & PMF_HF_ECHO ? "+echo" : "",
+		h.psn, h.txno, h.ack, h.ack_txno, h.nsack, h.holds, h.credit, f->len, fate);
+}
+
 void sim_net_send(struct sim *s, struct sim_frame *f)
 {
 	struct sim_link *l = &s->link[f->src * s->conf.nodes + f->dst];
@@ -134,6 +152,7 @@ void sim_net_send(struct sim *s, struct sim_frame *f)
 	s->carried++;
 	s->carried_bytes += f->len;
 	if (!through_queue(s, f) || (s->eat != NULL && s->eat(s, f, s->eat_arg))) {
+		trace(s, f, "dropped");
 		sim_frame_put(s, f);
 		return;
 	}
@@ -142,9 +161,11 @@ void sim_net_send(struct sim *s, struct sim_frame *f)
 		v = pmf_fault_next(&l->fault);
 	if (v.drop) {
 		s->lost++;
+		trace(s, f, "lost");
 		sim_frame_put(s, f);
 		return;
 	}
+	trace(s, f, v.dup ? "twice" : v.behind ? "late" : "");
 	if (v.dup) {
 		struct sim_frame *copy = sim_frame_get(s);
 

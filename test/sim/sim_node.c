@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #define QUANTUM 32 /* frames that a flow sends before others have their turn */
+#define REST (200 * PMF_NS_PER_US)
 
 static void node_wake_at(struct sim_node *n, pmf_ns_t at)
 {
@@ -78,6 +79,7 @@ struct sim_flow *sim_node_flow(struct sim_node *n, unsigned int peer)
 	n->rnd = sim_mix(n->rnd);
 	id.conn = n->rnd << 32 | index;
 	id.nonce = sim_mix(n->rnd);
+	sf->in = n->sim->by_pair[peer][n->id];
 	pmf_timer_init(&sf->timer);
 	pmf_flow_init(&sf->f, &n->conf, &id, &n->flow_stats, sim_node_now(n));
 	n->flow[peer] = n->slot[index] = sf;
@@ -149,10 +151,9 @@ static void rx_end(struct sim_node *n, struct sim_rx *rx)
 	rx_maybe_free(rx);
 }
 
-static void rx_deliver(struct sim_node *n, struct sim_rx *rx)
+/* The application posts its buffer again, after a while. */
+static void repost(struct sim_node *n)
 {
-	sim_stream_deliver(n->sim, rx);
-	rx_end(n, rx);
 	if (n->sim->conf.repost == 0) {
 		sim_node_post(n, 1);
 		return;
@@ -160,6 +161,24 @@ static void rx_deliver(struct sim_node *n, struct sim_rx *rx)
 	if (n->repost_n++ == 0)
 		n->repost_at = n->sim->now + n->sim->conf.repost;
 	node_wake_at(n, n->repost_at);
+}
+
+static void rx_deliver(struct sim_node *n, struct sim_rx *rx)
+{
+	sim_stream_deliver(n->sim, rx);
+	rx_end(n, rx);
+	repost(n);
+}
+
+/* It will not come: a receive that has met it ends in an error. */
+static void rx_abort(struct sim_node *n, struct sim_rx *rx)
+{
+	bool matched = rx->matched;
+
+	sim_stream_aborted(n->sim, rx);
+	rx_end(n, rx);
+	if (matched)
+		repost(n);
 }
 
 /* A receive meets the message: now, or when its bytes are here. */
@@ -242,19 +261,24 @@ static void rx_arrived(struct sim_node *n, struct sim_rx *rx)
 static bool on_start(struct sim_node *n, struct sim_flow *sf, const struct pmf_rec *rec)
 {
 	bool eager = !(rec->flags & PMF_RF_ANNOUNCE);
-	struct sim_stream *st;
 	struct sim_rx *rx;
 
 	if (sf->cur != NULL) {
 		sim_fail(n->sim, "message %" PRIu64 " begins inside another", rec->msg);
 		return false;
 	}
-	st = sim_stream_start(n->sim, sf, rec, sf->starts);
-	if (st == NULL)
+	if (sf->starts == 0)
+		sf->first_msg = rec->msg;
+	if (rec->msg != sf->first_msg + sf->starts) {
+		sim_fail(n->sim, "message %" PRIu64 " begins after %" PRIu64 " others", rec->msg,
+			 sf->starts);
+		return false;
+	}
+	if (!sim_stream_start(n->sim, sf, rec, sf->starts))
 		return false;
 	rx = calloc(1, sizeof(*rx));
 	rx->flow = sf;
-	rx->stream = st;
+	rx->stream = sf->in;
 	rx->msg = rec->msg;
 	rx->k = sf->starts++;
 	rx->len = rec->total;
@@ -329,6 +353,9 @@ static bool on_body(struct sim_node *n, struct sim_flow *sf, const struct pmf_re
 {
 	struct sim_rx *rx = rx_find(sf, rec->msg);
 
+	/* What was aborted may have been on its way still. */
+	if (rx == NULL && sf->aborts > 0)
+		return true;
 	if (rx == NULL || !rx->matched || !rx->by_body || rec->off + rec->len > rx->len ||
 	    rx->got + rec->len > rx->len) {
 		sim_fail(n->sim, "body of message %" PRIu64 " that was not asked for", rec->msg);
@@ -345,10 +372,13 @@ static void on_abort(struct sim_node *n, struct sim_flow *sf, uint64_t msg)
 {
 	struct sim_rx *rx = rx_find(sf, msg);
 
-	if (rx == NULL)
-		return;
-	sim_stream_aborted(n->sim, rx);
-	rx_end(n, rx);
+	sf->aborts++;
+	if (sf->starts == 0)
+		sf->first_msg = msg;
+	if (rx != NULL)
+		rx_abort(n, rx);
+	else if (msg == sf->first_msg + sf->starts)
+		sim_stream_skipped(n->sim, sf, sf->starts++); /* none of it was sent */
 }
 
 /* ---- packets ---- */
@@ -574,7 +604,7 @@ static void items_done(struct sim_flow *sf)
 			rx->hold_out = false;
 			rx_maybe_free(rx);
 		} else {
-			sim_stream_done(sf->node->sim, sf, item);
+			sim_stream_done(sf->node->sim, item);
 		}
 	}
 }
@@ -611,10 +641,8 @@ static void flow_bury(struct sim_flow *sf)
 
 			LIST_REMOVE(rx, hash);
 			rx->flow = NULL;
-			if (!whole) {
-				sim_stream_aborted(n->sim, rx);
-				rx_end(n, rx);
-			}
+			if (!whole)
+				rx_abort(n, rx);
 		}
 	}
 	flow_free(sf);
@@ -669,8 +697,9 @@ bool sim_flow_kick(struct sim_flow *sf)
 		}
 		flow_send(sf, QUANTUM);
 	} while (!STAILQ_EMPTY(&sf->f.done));
-	if (sf->f.active != NULL && n->sim->conf.eager_reclaim && pmf_flow_is_quiet(&sf->f))
-		free(pmf_flow_reclaim(&sf->f));
+	sf->rest_at = n->sim->now + REST;
+	if (sf->f.active != NULL && n->sim->conf.reclaim && pmf_flow_is_quiet(&sf->f))
+		node_wake_at(n, sf->rest_at);
 	deadline = pmf_flow_deadline(&sf->f);
 	/* One that is blocked sends when the port has room; its timer would only be due till then.
 	 */
@@ -681,6 +710,21 @@ bool sim_flow_kick(struct sim_flow *sf)
 		node_wake_at(n, sim_net_room(n->sim, n, &when) ? n->sim->now : when);
 	node_arm_wake(n);
 	return true;
+}
+
+/* As an engine does with many flows: the active parts of those that rest go back. */
+static void reclaim(struct sim_node *n)
+{
+	for (unsigned int i = 0; i < n->sim->conf.nodes; i++) {
+		struct sim_flow *sf = n->flow[i];
+
+		if (sf == NULL || sf->f.active == NULL || !pmf_flow_is_quiet(&sf->f))
+			continue;
+		if (n->sim->now >= sf->rest_at)
+			free(pmf_flow_reclaim(&sf->f));
+		else
+			node_wake_at(n, sf->rest_at);
+	}
 }
 
 void sim_node_wake(struct sim_node *n)
@@ -715,6 +759,8 @@ void sim_node_wake(struct sim_node *n)
 		if (end)
 			break;
 	}
+	if (n->sim->conf.reclaim)
+		reclaim(n);
 	node_arm_wake(n);
 }
 
