@@ -15,6 +15,7 @@
 
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_log.h>
 
 #include "error.h"
 
@@ -61,6 +62,17 @@ static bool chooses_lcores(int argc, char *argv[])
 	return false;
 }
 
+static bool chooses_log(int argc, char *argv[])
+{
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (is_option(argv[i], "--log-level"))
+			return true;
+	}
+	return false;
+}
+
 static int silence_begin(struct silence *s)
 {
 	int null;
@@ -96,7 +108,7 @@ static size_t heard_text(const struct silence *s, char *text, size_t room)
 }
 
 /* The first line that names a fault is nearest to the cause. */
-static void find_cause(const struct silence *s, char *cause, size_t room)
+static void find_cause(const struct silence *s, const char *program, char *cause, size_t room)
 {
 	static const char *const words[] = {"unrecognized", "invalid",	"Invalid", "annot", "ailed",
 					    "rror",	    "requires", "No such", "not "};
@@ -110,8 +122,11 @@ static void find_cause(const struct silence *s, char *cause, size_t room)
 		for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 			if (!strstr(line, words[i]))
 				continue;
+			/* "EAL: " or the program's name in front of it tells nothing new. */
 			if (strncmp(line, "EAL: ", 5) == 0)
 				line += 5;
+			else if (strncmp(line, program, strlen(program)) == 0)
+				line += strlen(program) + strspn(line + strlen(program), ": ");
 			snprintf(cause, room, "%s", line);
 			return;
 		}
@@ -146,7 +161,7 @@ int perf_eal_start(int argc, char *argv[], bool verbose)
 	rc = rte_eal_init(n, args);
 	silence_end(&silence);
 	if (rc < 0) {
-		find_cause(&silence, cause, sizeof(cause));
+		find_cause(&silence, argv[0], cause, sizeof(cause));
 		perf_fail("EAL did not start: %s", cause);
 	}
 	if (verbose) {
@@ -156,6 +171,9 @@ int perf_eal_start(int argc, char *argv[], bool verbose)
 		fputs(text, stderr);
 	}
 	close(silence.heard);
+	/* Drivers tell of every step at the default level. */
+	if (!verbose && !chooses_log(argc, argv))
+		rte_log_set_global_level(RTE_LOG_WARNING);
 	if (!pinned)
 		sched_setaffinity(0, sizeof(mask), &mask);
 	return rc < 0 ? -1 : 0;

@@ -38,24 +38,22 @@ static int open_addresses(struct perf_endpoint *e, struct perf_fabric *f)
 
 static int enable(struct perf_endpoint *e, struct perf_fabric *f, struct fi_info *info)
 {
-	char text[PERF_NAME_MAX];
+	char text[PERF_NAME_MAX] = "";
 	int rc;
 
+	if (info->src_addr)
+		perf_endpoint_text(e, info->src_addr, text, sizeof(text));
 	rc = fi_endpoint(f->domain, info, &e->ep, NULL);
 	if (rc)
-		return perf_fail("no endpoint: %s", fi_strerror(-rc));
+		return perf_fail("no endpoint %s: %s", text, fi_strerror(-rc));
 	rc = fi_ep_bind(e->ep, &e->av->fid, 0);
 	if (rc == 0)
 		rc = fi_ep_bind(e->ep, &e->cq->fid, FI_TRANSMIT | FI_RECV);
 	if (rc)
 		return perf_fail("the endpoint cannot be bound: %s", fi_strerror(-rc));
 	rc = fi_enable(e->ep);
-	if (rc) {
-		text[0] = '\0';
-		if (info->src_addr)
-			perf_endpoint_text(e, info->src_addr, text, sizeof(text));
+	if (rc)
 		return perf_fail("the endpoint %s cannot be enabled: %s", text, fi_strerror(-rc));
-	}
 	e->name_len = sizeof(e->name);
 	rc = fi_getname(&e->ep->fid, e->name, &e->name_len);
 	if (rc)

@@ -46,19 +46,15 @@ static struct fi_info *make_hints(const struct perf_options *o)
 /* Does the library have a provider of this name at all? */
 static bool is_known(const char *provider)
 {
-	struct fi_info *hints = fi_allocinfo(), *info = NULL;
+	struct fi_info *all = NULL, *info;
 	bool known = false;
 
-	if (!hints)
-		return true;
-	hints->fabric_attr->prov_name = strdup(provider);
 	/* Layered names ("udp;ofi_rxd") are no providers by themselves. */
-	if (strchr(provider, ';'))
-		known = true;
-	else if (fi_getinfo(API, NULL, NULL, FI_PROV_ATTR_ONLY, hints, &info) == 0)
-		known = true;
-	fi_freeinfo(info);
-	fi_freeinfo(hints);
+	if (strchr(provider, ';') || fi_getinfo(API, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &all))
+		return true;
+	for (info = all; info && !known; info = info->next)
+		known = strcmp(info->fabric_attr->prov_name, provider) == 0;
+	fi_freeinfo(all);
 	return known;
 }
 
@@ -68,6 +64,8 @@ static int fail_getinfo(const struct perf_options *o, const char *what, int rc)
 		return perf_fail("libfabric has no provider '%s' here (fi_info -l names them, "
 				 "FI_PROVIDER_PATH says where more are)",
 				 o->provider);
+	if (strcmp(o->provider, "pmf") == 0 && !getenv("FI_PMF_PORT"))
+		return perf_fail("provider pmf has no port: FI_PMF_PORT is not set");
 	if (rc == -FI_ENODATA)
 		return perf_fail("provider %s offers nothing for %s%s (FI_LOG_LEVEL=warn says why)",
 				 o->provider, what,
@@ -135,7 +133,7 @@ static int find_server(const struct perf_options *o, struct fi_info *hints, stru
 	struct fi_info *any = NULL;
 	int rc;
 
-	snprintf(what, sizeof(what), "address %s", node ? node : "(any)");
+	snprintf(what, sizeof(what), "own address %s", node ? node : "(any)");
 	/* Where addresses are names, a server without one could not be found. */
 	if (!node && fi_getinfo(API, NULL, o->port, FI_SOURCE, hints, &any) == 0) {
 		if (has_names(any))

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ */
+#ifndef RAW_PORT_H
+#define RAW_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_ether.h>
+#include <rte_mbuf.h>
+
+/* One port with one queue each way, and the pool that feeds it. */
+struct raw_port {
+	uint16_t id;
+	struct rte_mempool *pool;
+	struct rte_ether_addr own;
+	struct rte_ether_addr peer; /* broadcast until it has answered */
+};
+
+/**
+ * Configure and start the port for frames of up to size bytes in one segment.
+ * @return 0; -1 with perf_error() set
+ */
+int raw_port_open(struct raw_port *p, uint16_t id, uint32_t size);
+
+void raw_port_close(struct raw_port *p);
+
+#endif
