@@ -228,9 +228,9 @@ void pmf_flow_rx_done(struct pmf_flow *f, pmf_ns_t now);
 
 /**
  * The packet that pmf_flow_rx() has just called NEXT or AHEAD cannot be taken (no memory): as if it
- * had not come. Before the next pmf_flow_tx() and before pmf_flow_next_rec() of that packet; one
- * that was held ahead of order before cannot be refused any more, since it may have been
- * acknowledged.
+ * had not come, but the peer hears that we live. Before the next pmf_flow_tx() and before
+ * pmf_flow_next_rec() of that packet; one that was held ahead of order before cannot be refused any
+ * more, since it may have been acknowledged.
  */
 void pmf_flow_rx_refuse(struct pmf_flow *f, pmf_psn_t psn);
 

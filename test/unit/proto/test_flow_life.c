@@ -60,6 +60,47 @@ static void test_idle_is_not_dead(void)
 	pipe_fini(&p);
 }
 
+static void test_slow_is_not_dead(void)
+{
+	struct pmf_item *item;
+
+	/* given: a peer that has no memory for any packet, and says so */
+	given_open();
+	p.b.refuse = 1000000;
+	item = push(&p.a, 10);
+	pipe_run(&p, 5 * p.a.conf.dead_after);
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);
+	CU_ASSERT_NOT_EQUAL(p.a.f.inflight + p.a.f.lost, 0);
+	/* when it has some */
+	p.b.refuse = 0;
+	pipe_run(&p, 2 * PMF_NS_PER_S);
+	CU_ASSERT_EQUAL(p.a.done, 2);
+	pipe_fini(&p);
+	free(item);
+}
+
+static void test_answered_probe_is_over(void)
+{
+	struct pmf_item *item;
+
+	/* given: a message that waited so long that the peer was probed, and is done */
+	given_open();
+	p.b.posted = false;
+	item = push(&p.a, 100000);
+	pipe_run(&p, p.a.conf.dead_after);
+	CU_ASSERT_NOT_EQUAL(p.a.stats.tx_probes, 0);
+	end_invite(&p.b, 1);
+	pipe_run(&p, 100 * PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(p.a.done, 2);
+	/* when: the peer goes while nothing is under way */
+	p.b.deaf = true;
+	pipe_run(&p, 10 * p.a.conf.dead_after);
+	/* then: nobody waits for an answer */
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);
+	pipe_fini(&p);
+	free(item);
+}
+
 static void test_dead_while_parked(void)
 {
 	struct pmf_item *item;
@@ -170,12 +211,19 @@ static void test_false_reset(void)
 static void test_forgotten_connection(void)
 {
 	struct pmf_hdr reset = {.type = PMF_PT_RESET};
+	struct pmf_hdr old = {.type = PMF_PT_CHALLENGE, .flags = PMF_HF_GONE};
 
 	/* given: B is the same life, but its flow to A is gone */
 	given_open();
 	p.b.conn_known = false;
 	reset.peer_conn = p.b.f.id.conn;
 	pmf_flow_on_reset(&p.a.f, &reset, p.now);
+	/* a challenge that answers an earlier hello proves nothing */
+	old.peer_inc = p.a.inc;
+	old.inc = p.b.inc;
+	old.nonce = p.a.f.id.nonce;
+	CU_ASSERT_EQUAL(pmf_flow_on_challenge(&p.a.f, &old, p.now), -EBADMSG);
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);
 	pipe_run(&p, PMF_NS_PER_MS);
 	CU_ASSERT_EQUAL(p.a.f.error, ECONNRESET);
 	pipe_fini(&p);
@@ -255,6 +303,8 @@ int main(void)
 	static const struct proto_test tests[] = {
 		{"dead with data in flight", test_dead_in_flight},
 		{"idle is not dead", test_idle_is_not_dead},
+		{"slow is not dead", test_slow_is_not_dead},
+		{"an answered probe is over", test_answered_probe_is_over},
 		{"dead while parked", test_dead_while_parked},
 		{"restarted peer", test_restarted_peer},
 		{"restarted peer comes first", test_restarted_peer_comes_first},

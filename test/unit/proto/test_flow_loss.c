@@ -3,7 +3,7 @@
  *
  * Loss, duplication, reordering: what goes out again, when, and what does not.
  */
-#include "proto/flow.h"
+#include "proto/flow_private.h"
 
 #include "test_flow_pipe.h"
 
@@ -252,6 +252,52 @@ static void test_no_memory_for_packets(void)
 	free_all(item, 8);
 }
 
+static struct fate lose_odd(struct pipe *pp, struct end *from, const struct pmf_hdr *hdr,
+			    size_t len)
+{
+	struct fate fate = {0};
+
+	fate.lose = from == &pp->a && hdr->type == PMF_PT_DATA && hdr->psn % 2 == 1;
+	return fate;
+}
+
+/* More gaps than one list holds: the lists tell of all of them in turn. */
+static void test_many_gaps(void)
+{
+	struct pmf_item *item[60];
+	struct pmf_sack list[PMF_WIRE_MAX_SACK];
+	bool told[PIPE_WINDOW] = {false};
+
+	/* given: every other packet is there */
+	given_open();
+	p.a.f.cc.cwnd = 64 << 8;
+	p.filter = lose_odd;
+	push_packets(item, 60);
+	end_work(&p.a);
+	p.now += PIPE_DELAY;
+	pipe_deliver(&p);
+	CU_ASSERT_TRUE(p.b.f.ahead >= 29);
+	/* when: two lists are made */
+	for (int round = 0; round < 2; round++) {
+		unsigned int n = pmf_flow_sack_list(&p.b.f, list, PMF_WIRE_MAX_SACK);
+
+		CU_ASSERT_EQUAL(n, PMF_WIRE_MAX_SACK);
+		for (unsigned int i = 0; i < n; i++) {
+			CU_ASSERT_EQUAL(list[i].count, 1);
+			told[list[i].first] = true;
+		}
+	}
+	/* then */
+	for (unsigned int i = 1; i < PIPE_WINDOW; i++)
+		CU_ASSERT_EQUAL(told[i], p.b.held[(p.b.f.rcv_next + i) % PIPE_WINDOW] != NULL);
+	p.filter = NULL;
+	pipe_run(&p, 100 * PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(p.b.whole, 61);
+	CU_ASSERT_EQUAL(p.a.stats.tx_spurious, 0);
+	pipe_fini(&p);
+	free_all(item, 60);
+}
+
 static void test_congestion_marks(void)
 {
 	struct pmf_item *item[1];
@@ -411,6 +457,7 @@ int main(void)
 		{"the round trip is exact", test_round_trip_is_exact},
 		{"acknowledgements are delayed", test_acks_are_delayed},
 		{"no memory for packets", test_no_memory_for_packets},
+		{"many gaps", test_many_gaps},
 		{"congestion marks", test_congestion_marks},
 		{"impossible headers", test_impossible_headers},
 		{"chaos", test_chaos},

@@ -243,8 +243,9 @@ static void test_credit_runs_out(void)
 	/* when: all comes back */
 	p.b.posted = true;
 	pmf_flow_credit_return(&p.b.f, fit * cost);
-	pipe_run(&p, 5 * PMF_NS_PER_MS);
 	/* then: B tells at once */
+	CU_ASSERT_TRUE(pmf_flow_wants_tx(&p.b.f, p.now));
+	pipe_run(&p, 5 * PMF_NS_PER_MS);
 	CU_ASSERT_EQUAL(p.b.whole, 41);
 	CU_ASSERT_EQUAL(p.a.done, 41);
 	pipe_fini(&p);

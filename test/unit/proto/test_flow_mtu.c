@@ -151,6 +151,8 @@ static void check_fall(unsigned int lost_answers)
 	CU_ASSERT_EQUAL(p.b.whole, 1 + 1 + 30);
 	CU_ASSERT_EQUAL(p.a.done, 1 + 1 + 30);
 	CU_ASSERT_EQUAL(p.a.f.inflight, 0);
+	CU_ASSERT_TRUE(pmf_flow_is_quiet(&p.a.f));
+	CU_ASSERT_TRUE(pmf_flow_is_quiet(&p.b.f));
 	pipe_fini(&p);
 	for (int i = 0; i < 30; i++)
 		free(item[i]);
@@ -166,6 +168,17 @@ static void test_resync_answer_lost(void)
 	check_fall(3);
 }
 
+/* The first data packet after the fall gets lost too. */
+static struct fate lose_after_fall(struct pipe *pp, struct end *from, const struct pmf_hdr *hdr,
+				   size_t len)
+{
+	struct fate fate = {0};
+
+	if (from == &pp->a && hdr->type == PMF_PT_DATA && pp->b.flushes == 1)
+		fate.lose = pp->count++ == 0;
+	return fate;
+}
+
 static void test_abort_and_black_hole(void)
 {
 	struct pmf_item *item[5];
@@ -174,18 +187,25 @@ static void test_abort_and_black_hole(void)
 	given_open(PIPE_PAYLOAD);
 	bulk(1);
 	p.mtu = 1300;
+	p.filter = lose_after_fall;
 	p.b.posted = false;
-	for (int i = 0; i < 5; i++)
-		item[i] = push(&p.a, 4000);
-	end_work(&p.a);
-	/* when: one of them is aborted meanwhile */
-	pmf_flow_abort(&p.a.f, item[2]);
-	item[2]->buf = NULL;
+	item[0] = push(&p.a, 4000);
+	item[1] = push(&p.a, 4000);
+	for (int i = 2; i < 5; i++)
+		item[i] = push(&p.a, 300);
+	while (p.a.f.state != PMF_FLOW_RESYNC)
+		pipe_step(&p);
+	/* when: some of them are aborted before they are cut again */
+	for (int i = 0; i < 3; i++) {
+		pmf_flow_abort(&p.a.f, item[i]);
+		item[i]->buf = NULL;
+	}
 	pipe_run(&p, 500 * PMF_NS_PER_MS);
-	CU_ASSERT_EQUAL(p.a.canceled, 1);
+	CU_ASSERT_TRUE(p.count > 1);
+	CU_ASSERT_EQUAL(p.a.canceled, 3);
 	CU_ASSERT_EQUAL(p.b.begun, 2 + 5);
-	CU_ASSERT_EQUAL(p.a.done, 2 + 4);
-	CU_ASSERT_EQUAL(p.b.whole, 2 + 4);
+	CU_ASSERT_EQUAL(p.a.done, 2 + 2);
+	CU_ASSERT_EQUAL(p.b.whole, 2 + 2);
 	pipe_fini(&p);
 	for (int i = 0; i < 5; i++)
 		free(item[i]);
@@ -194,28 +214,47 @@ static void test_abort_and_black_hole(void)
 /* While A does not take acknowledgements, the answers to its messages come nevertheless. */
 static void test_answers_during_resync(void)
 {
-	struct pmf_item *announced, *held;
+	struct pmf_item *announced, *held, *lost, *ahead;
 
-	/* given: a message that B invites, and one that it holds and invites */
+	/* given: a message that B invites, one that it holds and invites, one that gets lost, and
+	 * one behind it */
 	given_open(PIPE_PAYLOAD);
 	p.b.holds = 1;
 	announced = push(&p.a, 100000);
-	held = push(&p.a, 4000);
+	held = push(&p.a, 1000);
 	end_work(&p.a);
-	/* when: A has begun to resynchronise before anything of B comes */
+	p.mtu = 0;
+	lost = push(&p.a, 1000);
+	end_work(&p.a);
+	p.mtu = PIPE_PAYLOAD;
+	ahead = push(&p.a, 1000);
+	end_work(&p.a);
+	/* when: A has begun to resynchronise before anything of B comes, whose answer gets lost */
+	p.filter = lose_answers;
+	p.count = 1;
 	pmf_flow_resync(&p.a.f, p.now);
 	while (p.b.begun < 3)
 		pipe_step(&p);
 	end_invite(&p.b, 2);
+	while (p.count != 0 || p.b.f.inflight == 0)
+		pipe_step(&p);
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_RESYNC);
 	pipe_run(&p, 100 * PMF_NS_PER_MS);
-	/* then */
+	/* then: nothing that B says about numbers behind the base was taken for an acknowledgement
+	 */
 	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);
 	CU_ASSERT_EQUAL(announced->state, PMF_ITEM_DONE);
 	CU_ASSERT_EQUAL(held->state, PMF_ITEM_DONE);
-	CU_ASSERT_EQUAL(p.b.whole, 3);
+	CU_ASSERT_EQUAL(lost->state, PMF_ITEM_DONE);
+	CU_ASSERT_EQUAL(ahead->state, PMF_ITEM_DONE);
+	CU_ASSERT_EQUAL(p.b.stats.rx_ahead, 1);
+	CU_ASSERT_EQUAL(p.b.whole, 5);
+	CU_ASSERT_TRUE(pmf_flow_is_quiet(&p.b.f));
 	pipe_fini(&p);
 	free(announced);
 	free(held);
+	free(lost);
+	free(ahead);
 }
 
 static void test_abort_after_resync(void)
