@@ -227,10 +227,9 @@ int pmf_flow_next_rec(struct pmf_flow *f, struct pmf_rec_iter *it, struct pmf_re
 void pmf_flow_rx_done(struct pmf_flow *f, pmf_ns_t now);
 
 /**
- * The packet that pmf_flow_rx() has just called NEXT or AHEAD cannot be taken (no memory): as if it
- * had not come, but the peer hears that we live. Before the next pmf_flow_tx() and before
- * pmf_flow_next_rec() of that packet; one that was held ahead of order before cannot be refused any
- * more, since it may have been acknowledged.
+ * A packet cannot be taken (no memory): one that pmf_flow_rx() has just called NEXT or AHEAD, or
+ * one that was held ahead of order and is next now. As if it had not come, but the peer hears that
+ * we live. Before pmf_flow_next_rec() of that packet and before the next pmf_flow_tx().
  */
 void pmf_flow_rx_refuse(struct pmf_flow *f, pmf_psn_t psn);
 

@@ -80,6 +80,21 @@ void pmf_flow_forget(struct pmf_flow *f)
 	f->loss_at = PMF_NS_NEVER;
 }
 
+/*
+ * The next packet in order was acknowledged selectively, and yet the peer waits for it: it held the
+ * packet and had no memory when its turn came. It goes again (RFC 2018 §8 has the same for TCP).
+ */
+static void reneged(struct pmf_flow *f)
+{
+	struct pmf_flow_active *a = f->active;
+	struct pmf_txpkt *p = pmf_pkt(a, f->una);
+
+	pmf_map_clear(a->tx_map, (uint32_t)f->una & a->mask);
+	p->state = PMF_PKT_LOST;
+	pmf_pktlist_append(a, &a->lost, p);
+	f->lost++;
+}
+
 static pmf_ns_t reorder_window(const struct pmf_flow *f)
 {
 	return PMF_MIN(f->rtt.min / 4 * f->reo_mult, f->rtt.srtt);
@@ -176,6 +191,8 @@ void pmf_flow_on_ack(struct pmf_flow *f, const struct pmf_hdr *hdr, uint32_t ahe
 	if (ahead != 0) {
 		f->holds_told = hdr->holds;
 		acked = pmf_flow_release(f, ahead);
+		if (pmf_unlikely(pmf_pkt(f->active, f->una)->state == PMF_PKT_SACKED))
+			reneged(f);
 	}
 	if (pmf_unlikely(hdr->nsack != 0))
 		acked += pmf_flow_sack_take(f, hdr);

@@ -138,8 +138,8 @@ void pmf_flow_rx_refuse(struct pmf_flow *f, pmf_psn_t psn)
 {
 	uint32_t slot;
 
-	pmf_flow_ack_soon(f); /* that we live at least */
-	if (psn == f->rcv_next || f->ahead == 0)
+	pmf_flow_ack_soon(f); /* that we live at least, and do not have it */
+	if (f->ahead == 0)
 		return;
 	slot = (uint32_t)psn & f->active->mask;
 	if (pmf_map_test(f->active->rx_map, slot)) {

@@ -252,6 +252,27 @@ static void test_no_memory_for_packets(void)
 	free_all(item, 8);
 }
 
+/* Held ahead of order, told so to the sender, and then dropped after all. */
+static void test_held_and_dropped(void)
+{
+	struct pmf_item *item[20];
+
+	given_open();
+	p.filter = lose_nth;
+	p.count = 2;
+	p.b.refuse_held = 2;
+	push_packets(item, 20);
+	pipe_run(&p, 20 * PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(p.b.refuse_held, 0);
+	CU_ASSERT_EQUAL(p.b.whole, 21);
+	CU_ASSERT_EQUAL(p.a.done, 21);
+	CU_ASSERT_EQUAL(p.a.stats.timeouts, 0);
+	CU_ASSERT_TRUE(pmf_flow_is_quiet(&p.a.f));
+	CU_ASSERT_TRUE(pmf_flow_is_quiet(&p.b.f));
+	pipe_fini(&p);
+	free_all(item, 20);
+}
+
 static struct fate lose_odd(struct pipe *pp, struct end *from, const struct pmf_hdr *hdr,
 			    size_t len)
 {
@@ -396,6 +417,8 @@ static void chaos_round(uint64_t seed)
 				e = i ? &p.b : &p.a;
 				len &= (1u << (r % 17)) - 1;
 				item[i][pushed] = push(e, r % 7 == 0 ? 0 : len);
+				e->refuse = r >> 36 & 1;
+				e->refuse_held = r >> 37 & 1;
 				if (r >> 32 & 1 && e->holds == 0)
 					e->holds = r >> 33 & 3;
 			}
@@ -457,6 +480,7 @@ int main(void)
 		{"the round trip is exact", test_round_trip_is_exact},
 		{"acknowledgements are delayed", test_acks_are_delayed},
 		{"no memory for packets", test_no_memory_for_packets},
+		{"held and dropped", test_held_and_dropped},
 		{"many gaps", test_many_gaps},
 		{"congestion marks", test_congestion_marks},
 		{"impossible headers", test_impossible_headers},

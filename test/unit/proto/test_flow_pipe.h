@@ -54,7 +54,8 @@ struct end {
 	bool conn_known;    /* what it answers to a VERIFY */
 	bool posted;	    /* receives are there: eager is matched at once, announced is invited */
 	unsigned int holds; /* so many eager messages find no memory */
-	unsigned int refuse; /* so many packets find no memory */
+	unsigned int refuse;	  /* so many packets find no memory */
+	unsigned int refuse_held; /* when their turn comes */
 	struct frame *held[PIPE_WINDOW];
 	struct got got[PIPE_MSGS];
 	unsigned int begun, whole, flushes;
@@ -307,6 +308,11 @@ static inline void end_next(struct end *e, const struct pmf_hdr *hdr)
 		CU_ASSERT_EQUAL_FATAL(h.psn, (uint32_t)e->f.rcv_next);
 		*slot = NULL;
 		f->used = false;
+		if (e->refuse_held > 0) {
+			e->refuse_held--;
+			pmf_flow_rx_refuse(&e->f, e->f.rcv_next);
+			return;
+		}
 		end_records(e, &h);
 	}
 }
