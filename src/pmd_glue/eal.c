@@ -274,7 +274,7 @@ static int init_error(char *err, size_t errlen)
 	const int e = rte_errno;
 	char why[256];
 
-	pmf_eal_log_last_error(why, sizeof(why));
+	pmf_eal_log_first_error(why, sizeof(why));
 	switch (e) {
 	case EINVAL:
 		snprintf(err, errlen, "EAL refuses its arguments (FI_PMF_EAL)%s%s",

@@ -24,8 +24,8 @@ void pmf_fdset_cloexec_new(const struct pmf_fdset *before);
 /** Lead EAL's log to @p log (may be NULL: dropped), for good. */
 void pmf_eal_log_open(pmf_log_fn log);
 
-/** The last line of level error, or what getopt complained of, "" if none. */
-void pmf_eal_log_last_error(char *buf, size_t len);
+/** The first line of level error, or what getopt complained of, "" if none. */
+void pmf_eal_log_first_error(char *buf, size_t len);
 
 /**
  * Lead what this thread writes to stdout and stderr to the log, until restored. Other threads'

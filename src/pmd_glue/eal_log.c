@@ -21,25 +21,27 @@ struct line {
 };
 
 static pmf_log_fn log_fn;
-static pthread_mutex_t last_lock = PTHREAD_MUTEX_INITIALIZER;
-static char last_error[LINE_MAX_LEN];
+static pthread_mutex_t error_lock = PTHREAD_MUTEX_INITIALIZER;
+static char first_error[LINE_MAX_LEN];
 
 static FILE *real_stdout, *real_stderr;
 static FILE *divert_out, *divert_err;
 static __thread bool diverting;
 
+/* Of several complaints the first is the cause, the others follow from it. */
 static void remember(const char *text)
 {
-	pthread_mutex_lock(&last_lock);
-	snprintf(last_error, sizeof(last_error), "%s", text);
-	pthread_mutex_unlock(&last_lock);
+	pthread_mutex_lock(&error_lock);
+	if (!first_error[0])
+		snprintf(first_error, sizeof(first_error), "%s", text);
+	pthread_mutex_unlock(&error_lock);
 }
 
-void pmf_eal_log_last_error(char *buf, size_t len)
+void pmf_eal_log_first_error(char *buf, size_t len)
 {
-	pthread_mutex_lock(&last_lock);
-	snprintf(buf, len, "%s", last_error);
-	pthread_mutex_unlock(&last_lock);
+	pthread_mutex_lock(&error_lock);
+	snprintf(buf, len, "%s", first_error);
+	pthread_mutex_unlock(&error_lock);
 }
 
 static void line_end(struct line *l, enum pmf_log_level level)

@@ -35,7 +35,7 @@ enum {
 /* Where a driver departs from the common way; one entry each in port_quirks.c. */
 struct pmf_quirks {
 	const char *driver;   /* ethdev's driver name */
-	bool own_mac;	      /* its MAC address is none, or the same in every process */
+	bool own_mac;	      /* its MAC address is not ours alone, or none: ours is random */
 	bool hairpin;	      /* gives back what it sends */
 	bool raw_mtu;	      /* ethdev refuses another MTU, the device itself bears it */
 	bool kernel_mtu;      /* the kernel's interface decides the MTU */
@@ -60,8 +60,9 @@ uint16_t pmf_quirks_max_mtu(const struct pmf_quirks *quirks, const struct pmf_po
 uint32_t pmf_quirks_room(const struct pmf_quirks *quirks, const struct pmf_port_conf *conf);
 
 /**
- * What must be done before the device is made: a socket file that a dead process left is removed.
- * @return 0, or -EADDRINUSE with a sentence
+ * What must be done before the device is made: a socket file that a dead process left is removed,
+ * one that the other side has to make is awaited for a few seconds.
+ * @return 0; -EADDRINUSE: somebody has it; -ENOTCONN: nobody came; with a sentence
  */
 int pmf_quirks_before_probe(const struct pmf_port_conf *conf, char *err, size_t errlen);
 

@@ -50,10 +50,10 @@ static int probe(const struct pmf_port_conf *conf, uint16_t *port_id, char *err,
 			 conf->name);
 	else
 		snprintf(err, errlen,
-			 "FI_PMF_PORT: the device %s cannot be made (%s); FI_LOG_LEVEL=warn shows "
-			 "what its driver says",
-			 conf->dev, strerror(ret < 0 ? -ret : ENODEV));
-	return ret < 0 ? ret : -ENODEV;
+			 "FI_PMF_PORT: the driver of %s refuses it; FI_LOG_LEVEL=warn shows why",
+			 conf->dev);
+	/* Drivers fail with -1, which is no errno. */
+	return ret < -1 ? ret : -ENODEV;
 }
 
 static int kernel_mtu(unsigned int if_index)

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "pmd_glue/internal.h"
@@ -53,7 +54,8 @@ static const struct pmf_quirks table[] = {
 	 .whole_ring_room = true},
 	{.driver = "net_af_xdp", .kernel_mtu = true, .no_rx_intr = true,
 	 .extra_room = XDP_HEADROOM},
-	{.driver = "net_tap", .no_rx_intr = true},
+	/* Its MAC address is the kernel's end of the wire; ours is the other end. */
+	{.driver = "net_tap", .own_mac = true, .no_rx_intr = true},
 	{.driver = "net_pcap", .no_rx_intr = true},
 	{.driver = "net_null", .no_rx_intr = true},
 };
@@ -161,6 +163,29 @@ static int socket_reclaim(const char *path, int type, char *err, size_t errlen)
 	return 0;
 }
 
+/*
+ * The driver connects while it is probed and gives up at once. Processes that are started together
+ * come in any order, so the other side gets a moment.
+ */
+static int socket_await(const char *path, char *err, size_t errlen)
+{
+	const struct timespec pause = {.tv_nsec = 20 * 1000000};
+	const unsigned int tries = 250;
+	unsigned int i;
+
+	for (i = 0; access(path, F_OK) != 0; i++) {
+		if (i == tries) {
+			snprintf(err, errlen,
+				 "nobody has made %s within 5 seconds; start the process at the other "
+				 "end (the vhost side) first",
+				 path);
+			return -ENOTCONN;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 int pmf_quirks_before_probe(const struct pmf_port_conf *conf, char *err, size_t errlen)
 {
 	char path[sizeof(conf->dev)];
@@ -169,6 +194,11 @@ int pmf_quirks_before_probe(const struct pmf_port_conf *conf, char *err, size_t 
 		if (pmf_devarg_num(conf->dev, "client", 0) == 0 &&
 		    pmf_devarg_str(conf->dev, "iface", path, sizeof(path)))
 			return socket_reclaim(path, SOCK_STREAM, err, errlen);
+	} else if (strncmp(conf->name, "net_virtio_user", 15) == 0) {
+		/* Character devices are vhost-net, vDPA and the like. */
+		if (pmf_devarg_num(conf->dev, "server", 0) == 0 &&
+		    pmf_devarg_str(conf->dev, "path", path, sizeof(path)))
+			return socket_await(path, err, errlen);
 	} else if (strncmp(conf->name, "net_memif", 9) == 0 && memif_is_server(conf)) {
 		char abstract[8] = "yes";
 
