@@ -137,7 +137,7 @@ void pmf_engine_close(struct pmf_engine *e)
 
 /* ---- the pass ---- */
 
-bool pmf_engine_receives(struct pmf_engine *e, struct pmf_ep *ep)
+bool pmf_engine_receives(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 {
 	void *rx[32];
 	unsigned int n, all = 0;
@@ -145,7 +145,7 @@ bool pmf_engine_receives(struct pmf_engine *e, struct pmf_ep *ep)
 	do {
 		n = rte_ring_sc_dequeue_burst(ep->rx_ring, rx, PMF_ARRAY_SIZE(rx), NULL);
 		for (unsigned int i = 0; i < n; i++)
-			pmf_match_posted(e, ep, rx[i]);
+			pmf_match_posted(e, ep, rx[i], now);
 		all += n;
 	} while (n == PMF_ARRAY_SIZE(rx));
 	return all;
@@ -177,7 +177,7 @@ bool pmf_engine_pass(struct pmf_engine *e)
 	if (pmf_unlikely(!LIST_EMPTY(&e->stalled)))
 		pmf_complete_retry(e);
 	TAILQ_FOREACH(ep, &e->eps, link)
-		busy |= pmf_engine_receives(e, ep);
+		busy |= pmf_engine_receives(e, ep, now);
 	if (pmf_engine_receive(e, now)) {
 		busy = true;
 		e->idle_rx = 0;

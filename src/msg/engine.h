@@ -134,7 +134,7 @@ bool pmf_engine_pass(struct pmf_engine *e);
 void pmf_engine_kick(struct pmf_engine *e, struct pmf_ep *ep, bool batch);
 
 /** Take over the receives posted on @p ep. @return whether there were any. */
-bool pmf_engine_receives(struct pmf_engine *e, struct pmf_ep *ep);
+bool pmf_engine_receives(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now);
 
 /* engine_rx.c */
 bool pmf_engine_receive(struct pmf_engine *e, pmf_ns_t now);
@@ -168,7 +168,7 @@ void pmf_eflow_rename(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_
 		      fi_addr_t old, fi_addr_t fi_addr);
 
 /* match.c */
-void pmf_match_posted(struct pmf_engine *e, struct pmf_ep *ep, struct pmf_rx *rx);
+void pmf_match_posted(struct pmf_engine *e, struct pmf_ep *ep, struct pmf_rx *rx, pmf_ns_t now);
 void pmf_match_start(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec);
 int pmf_match_cont(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec);
 int pmf_match_body(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec);

@@ -266,13 +266,15 @@ void pmf_eflow_drain(struct pmf_engine *e, struct pmf_eflow *ef)
 	}
 }
 
-static void rearm(struct pmf_engine *e, struct pmf_eflow *ef)
+static inline void rearm(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 {
 	pmf_ns_t at = pmf_flow_deadline(&ef->flow);
 
 	/* a timer that is armed for earlier stays: it fires, finds nothing due and is set anew */
-	if (at < ef->timer.at)
-		pmf_wheel_arm(&e->wheel, &ef->timer, at);
+	if (pmf_likely(at >= ef->timer.at))
+		return;
+	/* what is due already waits for its frame, not for the clock: not twice in one pass */
+	pmf_wheel_arm(&e->wheel, &ef->timer, PMF_MAX(at, now + (1u << PMF_WHEEL_SHIFT)));
 }
 
 bool pmf_eflow_settle(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
@@ -283,7 +285,7 @@ bool pmf_eflow_settle(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 		pmf_eflow_free(e, ef, ef->flow.error);
 		return false;
 	}
-	if (!ef->ready && pmf_flow_wants_tx(&ef->flow, now)) {
+	if (!ef->ready && (pmf_flow_wants_tx(&ef->flow, now) || pmf_flow_needs_active(&ef->flow))) {
 		ef->ready = true;
 		TAILQ_INSERT_TAIL(&e->ready, ef, ready_link);
 	}
@@ -291,7 +293,7 @@ bool pmf_eflow_settle(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 		ef->ack = true;
 		TAILQ_INSERT_TAIL(&e->acks, ef, ack_link);
 	}
-	rearm(e, ef);
+	rearm(e, ef, now);
 	return true;
 }
 

@@ -297,7 +297,7 @@ static struct pmf_eflow *by_conn(struct pmf_engine *e, uint64_t conn)
 	return pmf_likely(ef && ef->conn == conn) ? ef : NULL;
 }
 
-/* Everything but DATA and ACK of a known flow. Takes the mbuf. */
+/* First contact, and what names no flow of ours. Takes the mbuf. */
 static void on_contact(struct pmf_engine *e, const struct pmf_frame *f, const struct pmf_hdr *hdr,
 		       struct rte_mbuf *m, pmf_ns_t now)
 {
@@ -357,18 +357,20 @@ static void on_frame(struct pmf_engine *e, const struct pmf_frame *f, struct rte
 		rte_pktmbuf_free(m);
 		return;
 	}
-	if (pmf_unlikely(hdr.type != PMF_PT_DATA && hdr.type != PMF_PT_ACK && hdr.type != PMF_PT_PROBE)) {
-		on_contact(e, f, &hdr, m, now);
-		return;
-	}
 	ef = by_conn(e, hdr.conn);
-	if (pmf_likely(ef)) {
+	/* an OPEN that names our id comes from a peer that we have opened to: it tells us its own */
+	if (pmf_likely(ef && (hdr.type == PMF_PT_DATA || hdr.type == PMF_PT_ACK ||
+			      hdr.type == PMF_PT_PROBE || hdr.type == PMF_PT_OPEN))) {
 		on_flow_packet(e, ef, f, &hdr, m, now);
 		return;
 	}
-	e->stats.drop_no_flow++;
-	answer_reset(e, f, &hdr, now);
-	rte_pktmbuf_free(m);
+	if (hdr.type == PMF_PT_DATA || hdr.type == PMF_PT_ACK || hdr.type == PMF_PT_PROBE) {
+		e->stats.drop_no_flow++;
+		answer_reset(e, f, &hdr, now);
+		rte_pktmbuf_free(m);
+		return;
+	}
+	on_contact(e, f, &hdr, m, now);
 }
 
 /** Take one burst from the device. @return whether there was any frame. */

@@ -211,7 +211,7 @@ ssize_t pmf_ep_cancel(struct pmf_ep *ep, void *context)
 	if (!pmf_ep_enabled(ep))
 		return -FI_EOPBADSTATE;
 	pmf_engine_lock(e);
-	pmf_engine_receives(e, ep);
+	pmf_engine_receives(e, ep, pmf_clock_ns());
 	TAILQ_FOREACH(rx, &ep->posted, link) {
 		if (rx->context != context)
 			continue;

@@ -87,7 +87,7 @@ static void rx_invite(struct pmf_rx *rx)
 /* ---- a receive is posted ---- */
 
 /* The oldest unexpected message meets a new receive. */
-static void take_stub(struct pmf_engine *e, struct pmf_stub *s, struct pmf_rx *rx)
+static void take_stub(struct pmf_engine *e, struct pmf_stub *s, struct pmf_rx *rx, pmf_ns_t now)
 {
 	struct pmf_eflow *ef = s->flow;
 
@@ -114,9 +114,11 @@ static void take_stub(struct pmf_engine *e, struct pmf_stub *s, struct pmf_rx *r
 		pmf_stub_put(e, s);
 		break;
 	}
+	if (ef) /* an invitation, or credit that the peer waits for */
+		pmf_eflow_settle(e, ef, now);
 }
 
-void pmf_match_posted(struct pmf_engine *e, struct pmf_ep *ep, struct pmf_rx *rx)
+void pmf_match_posted(struct pmf_engine *e, struct pmf_ep *ep, struct pmf_rx *rx, pmf_ns_t now)
 {
 	struct pmf_stub *s = TAILQ_FIRST(&ep->unexpected);
 
@@ -125,7 +127,7 @@ void pmf_match_posted(struct pmf_engine *e, struct pmf_ep *ep, struct pmf_rx *rx
 		ep->nposted++;
 		return;
 	}
-	take_stub(e, s, rx);
+	take_stub(e, s, rx, now);
 }
 
 /* ---- a message begins ---- */
