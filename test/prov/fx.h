@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * Fixture of the provider tests: two endpoints a and b of one process over a DPDK ring, through
+ * fi_* calls only. Everything that is waited for has a deadline, and waiting reads all queues of
+ * the fixture, as the manual progress model asks.
+ */
+#ifndef PMF_TEST_FX_H
+#define PMF_TEST_FX_H
+
+#include <CUnit/CUnit.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FX_API FI_VERSION(1, 17)
+#define FX_MS 10000 /* deadline of every wait: far above what a loaded machine needs */
+
+/* What a test wants other than the usual; all zero is the usual. */
+struct fx_opt {
+	bool auto_progress;
+	enum fi_threading threading; /* default FI_THREAD_SAFE */
+	enum fi_cq_format format;    /* default FI_CQ_FORMAT_DATA */
+	enum fi_wait_obj wait_obj;   /* of CQs and counters; default FI_WAIT_NONE */
+	uint64_t caps;		     /* default FI_MSG */
+	uint64_t tx_op_flags, rx_op_flags;
+	uint64_t tx_bind, rx_bind; /* FI_SELECTIVE_COMPLETION */
+	size_t tx_size, rx_size, inject_size, cq_size;
+	uint32_t addr_format; /* default FI_SOCKADDR_IN */
+	bool one_cq;	      /* a and b and both directions on one CQ */
+	bool counters;
+	bool no_enable; /* bound, not enabled */
+	bool no_insert; /* AVs are empty */
+};
+
+struct fx_ep {
+	struct fid_ep *ep;
+	struct fid_cq *txcq, *rxcq;
+	struct fid_cntr *txcntr, *rxcntr;
+	struct fid_av *av;
+	fi_addr_t a, b; /* of the two in this endpoint's AV */
+	char name[128];
+	size_t namelen;
+};
+
+struct fx {
+	struct fx_opt opt;
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fx_ep a, b;
+};
+
+/* ---- running ---- */
+
+struct fx_test {
+	const char *name;
+	void (*fn)(void);
+};
+#define FX_TEST(fn)     \
+	{               \
+#fn, fn \
+	}
+
+/** Run all, or those whose name contains argv[1]. @return main's exit code */
+int fx_main(int argc, char **argv, const char *suite, const struct fx_test *tests, size_t count);
+#define FX_MAIN(suite)                                                                      \
+	int main(int argc, char **argv)                                                     \
+	{                                                                                   \
+		return fx_main(argc, argv, suite, tests, sizeof(tests) / sizeof(tests[0])); \
+	}
+
+/* ---- the fixture ---- */
+
+/** Open all of it; a failure ends the test. @p opt may be NULL. */
+void fx_open(struct fx *f, const struct fx_opt *opt);
+/** Close all of it; each close must return 0. */
+void fx_close(struct fx *f);
+/** fi_getinfo as fx_open() does it, with the options' hints. */
+struct fi_info *fx_hints(const struct fx_opt *opt);
+/** Fabric and domain only. */
+void fx_open_domain(struct fx *f, const struct fx_opt *opt);
+void fx_close_domain(struct fx *f);
+/** One endpoint with its CQs and AV on f->domain. */
+void fx_ep_open(struct fx *f, struct fx_ep *e);
+void fx_ep_enable(struct fx_ep *e);
+void fx_ep_close(struct fx_ep *e);
+/** Enter each other's and the own name in the AVs: a is first, b second. */
+void fx_meet(struct fx *f);
+
+/* ---- waiting ---- */
+
+double fx_now_ms(void);
+
+/* A completion in the largest format, with what fi_cq_readerr gives. */
+struct fx_comp {
+	struct fi_cq_tagged_entry e;
+	struct fi_cq_err_entry err; /* err.err is 0 for a success */
+};
+
+/** Wait for one completion of any kind on @p cq. @return false at the deadline */
+bool fx_wait(struct fx *f, struct fid_cq *cq, struct fx_comp *out);
+/** The same, as an assertion: a success entry with this context. */
+#define FX_WAIT_OK(f, cq, ctx, out)                            \
+	do {                                                   \
+		CU_ASSERT_FATAL(fx_wait(f, cq, out));          \
+		CU_ASSERT_EQUAL((out)->err.err, 0);            \
+		CU_ASSERT_PTR_EQUAL((out)->e.op_context, ctx); \
+	} while (0)
+#define FX_WAIT_ERR(f, cq, ctx, errnum, out)                     \
+	do {                                                     \
+		CU_ASSERT_FATAL(fx_wait(f, cq, out));            \
+		CU_ASSERT_EQUAL((out)->err.err, errnum);         \
+		CU_ASSERT_PTR_EQUAL((out)->err.op_context, ctx); \
+	} while (0)
+
+/** Drive everything for some passes and see that @p cq stays empty. */
+bool fx_stays_empty(struct fx *f, struct fid_cq *cq);
+/** Read all queues once without taking anything (count 0). */
+void fx_progress(struct fx *f);
+/** Repeat a call while it returns -FI_EAGAIN, driving progress. The value of `call` at the end. */
+#define FX_RETRY(f, call)                                                        \
+	({                                                                       \
+		double fx_end_ = fx_now_ms() + FX_MS;                            \
+		ssize_t fx_rc_;                                                  \
+		while ((fx_rc_ = (call)) == -FI_EAGAIN && fx_now_ms() < fx_end_) \
+			fx_progress(f);                                          \
+		fx_rc_;                                                          \
+	})
+
+/* ---- bytes ---- */
+
+void fx_fill(void *buf, size_t len, unsigned int seed);
+bool fx_same(const void *buf, size_t len, unsigned int seed);
+
+#endif
