@@ -78,6 +78,7 @@ struct pipe {
 	pmf_ns_t delay;
 	struct end a, b;
 	struct frame *frames;
+	unsigned int top; /* none in use from here on */
 	struct fate (*filter)(struct pipe *p, struct end *from, const struct pmf_hdr *hdr,
 			      size_t len);
 	/* for filters */
@@ -187,6 +188,7 @@ static inline void pipe_put(struct pipe *p, struct end *to, const uint8_t *data,
 
 		if (f->used)
 			continue;
+		p->top = PMF_MAX(p->top, i + 1);
 		f->used = true;
 		f->kept = false;
 		f->at = at;
@@ -439,7 +441,7 @@ static inline void pipe_deliver(struct pipe *p)
 	for (;;) {
 		struct frame *f = NULL;
 
-		for (unsigned int i = 0; i < PIPE_FRAMES; i++) {
+		for (unsigned int i = 0; i < p->top; i++) {
 			struct frame *g = &p->frames[i];
 
 			if (g->used && !g->kept && g->at <= p->now && (!f || g->at < f->at))
@@ -457,7 +459,7 @@ static inline pmf_ns_t pipe_next(struct pipe *p)
 {
 	pmf_ns_t at = PMF_NS_NEVER;
 
-	for (unsigned int i = 0; i < PIPE_FRAMES; i++)
+	for (unsigned int i = 0; i < p->top; i++)
 		if (p->frames[i].used && !p->frames[i].kept)
 			at = PMF_MIN(at, p->frames[i].at);
 	if (!p->a.deaf)
