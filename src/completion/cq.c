@@ -233,15 +233,18 @@ ssize_t pmf_cq_take(struct pmf_cq *cq, void *buf, size_t count, fi_addr_t *src)
 	pmf_wait_quiet(&cq->wait);
 	if (pmf_unlikely(!reader_enter(cq)))
 		return -FI_EAGAIN;
-	for (; n < count && (e = stash_peek(cq)) && !e->err; n++) {
+	/* One look decides each step: an entry that comes meanwhile is the next call's. */
+	e = stash_peek(cq);
+	while (e && !e->err && n < count) {
 		buf = put(cq->format, buf, e);
 		if (src)
 			src[n] = e->src;
 		stash_pop(cq);
+		e = ++n < count ? stash_peek(cq) : NULL;
 	}
 	if (n)
 		rc = (ssize_t)n;
-	else if (!(e = stash_peek(cq)))
+	else if (!e)
 		rc = -FI_EAGAIN;
 	else
 		rc = e->err && count ? -FI_EAVAIL : 0;
