@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "msg/idle.h"
 #include "msg/threads.h"
 
 struct stack_port {
@@ -295,17 +296,24 @@ void pmf_stack_put(struct pmf_progress *p)
 
 void pmf_progress_run(struct pmf_progress *p)
 {
-	if (!p->manual)
-		return;
-	pmf_thread_register();
-	for (uint32_t q = 0; q < p->nengines; q++) {
-		struct pmf_engine *e = p->engine[q];
+	static __thread struct pmf_idle idle;
+	bool busy = false;
 
-		if (!pmf_engine_try(e))
-			continue;
-		pmf_engine_pass(e);
-		pmf_engine_release(e);
+	if (p->manual) {
+		pmf_thread_register();
+		for (uint32_t q = 0; q < p->nengines; q++) {
+			struct pmf_engine *e = p->engine[q];
+
+			if (!pmf_engine_try(e))
+				continue;
+			busy |= pmf_engine_pass(e);
+			pmf_engine_release(e);
+		}
 	}
+	if (busy)
+		pmf_idle_busy(&idle);
+	else
+		pmf_idle_empty(&idle);
 }
 
 void pmf_progress_sleep_begin(struct pmf_progress *p)

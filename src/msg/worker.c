@@ -6,6 +6,8 @@
  */
 #include "msg/threads.h"
 
+#include "msg/idle.h"
+
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -70,6 +72,7 @@ static void nap(struct pmf_worker *w)
 static void run(struct pmf_worker *w)
 {
 	struct pmf_engine *e = w->e;
+	struct pmf_idle idle = {0};
 
 	while (!pmf_engine_try(e))
 		sched_yield();
@@ -78,11 +81,12 @@ static void run(struct pmf_worker *w)
 		if (pmf_engine_pass(e)) {
 			w->last_busy = e->last_pass;
 			w->nap = 0;
+			pmf_idle_busy(&idle);
 		} else if (w->cpu < 0) {
 			if (e->last_pass - w->last_busy > AWAKE)
 				nap(w);
 			else
-				sched_yield();
+				pmf_idle_empty(&idle);
 		}
 		if (pmf_unlikely(atomic_load_explicit(&e->waiters, memory_order_relaxed))) {
 			step_aside(e);
