@@ -104,6 +104,25 @@ static size_t put_record(const struct pmf_item *item, enum pmf_flow_queue q, uin
 	return head + len;
 }
 
+/* The common case: an eager message in one piece, without options, that fits. */
+static inline bool is_plain(const struct pmf_item *item, uint64_t off, size_t left)
+{
+	return off == 0 && item->mode == PMF_MODE_EAGER && item->niov <= 1 && item->flags == 0 &&
+	       !item->aborted && item->len + HEAD_SHORT <= left;
+}
+
+/* As put_record() would write it: type, flags, length and number are one word. */
+static inline size_t put_plain(const struct pmf_item *item, uint8_t *p)
+{
+	uint64_t length = HEAD_SHORT - PMF_WIRE_REC_TLV + item->len;
+
+	pmf_put64(p, (uint64_t)PMF_RT_START << 56 | (uint64_t)PMF_RF_WHOLE << 48 | length << 32 |
+			     (uint32_t)item->msg);
+	if (item->len != 0)
+		memcpy(p + HEAD_SHORT, item->buf, item->len);
+	return HEAD_SHORT + item->len;
+}
+
 /* Cut as many records from @p q as fit: the range is noted in @p p. */
 static void cut_range(struct pmf_flow *f, enum pmf_flow_queue q, struct pmf_txpkt *p, uint8_t *out,
 		      size_t left)
@@ -118,9 +137,20 @@ static void cut_range(struct pmf_flow *f, enum pmf_flow_queue q, struct pmf_txpk
 	p->bytes = 0;
 	p->nrecs = p->ends = 0;
 	while (item && p->nrecs < PMF_WIRE_MAX_RECS) {
-		if (q == PMF_Q_SEND && item->mode == PMF_MODE_NONE && !item->aborted &&
+		/* (Control has no mode, but is in another queue.) */
+		if (pmf_likely(item->mode == PMF_MODE_NONE) && q == PMF_Q_SEND && !item->aborted &&
 		    !pmf_flow_admit(f, item))
 			break;
+		if (pmf_likely(is_plain(item, off, left))) {
+			n = put_plain(item, out);
+			out += n;
+			left -= n;
+			p->nrecs++;
+			p->ends++;
+			p->bytes += (uint32_t)item->len;
+			item = STAILQ_NEXT(item, link);
+			continue;
+		}
 		take = plan(f, item, q, off, left, p->nrecs == 0);
 		if (take == NO_ROOM)
 			break;
