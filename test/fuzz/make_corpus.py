@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The pmf authors
-"""Writes the corpus of the wire fuzzers, one packet a file: make_corpus.py DIRECTORY
+"""Writes corpus/wire, one packet a file: make_corpus.py DIRECTORY
 
 Written from docs/protocol.md and not from the decoder, so it is also a second opinion on the layout.
 """

@@ -204,19 +204,21 @@ void sim_stream_fill(struct sim *s, struct sim_stream *st);
 
 /* ---- all of it ---- */
 
-struct sim_event {
-	pmf_ns_t at;
-	uint64_t seq;
-	struct sim_frame *frame;
-};
-
 struct sim_link {
 	struct pmf_fault fault;
 	uint8_t nbehind;
 	struct {
-		struct sim_frame *frame;
+		struct sim_frame *frame; /* at: when it comes at the latest */
 		uint32_t left;
 	} behind[64];
+};
+
+/* A frame arrives; or, without one, frames of a link have waited long enough for others. */
+struct sim_event {
+	pmf_ns_t at;
+	uint64_t seq;
+	struct sim_frame *frame;
+	struct sim_link *link;
 };
 
 struct sim {

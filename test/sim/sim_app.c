@@ -296,7 +296,8 @@ void sim_fini(struct sim *s)
 		if (s->node[i].alive)
 			sim_node_kill(&s->node[i]);
 	while (s->nheap > 0)
-		sim_frame_put(s, s->heap[--s->nheap].frame);
+		if ((f = s->heap[--s->nheap].frame) != NULL)
+			sim_frame_put(s, f);
 	for (unsigned int i = 0; i < s->conf.nodes * s->conf.nodes; i++)
 		while (s->link[i].nbehind > 0)
 			sim_frame_put(s, s->link[i].behind[--s->link[i].nbehind].frame);
@@ -347,12 +348,15 @@ bool sim_streams_finished(const struct sim *s)
 	return true;
 }
 
-static uint64_t total_delivered(const struct sim *s)
+/* Grows as long as anything gets on: messages, or bytes of large ones. */
+static uint64_t total_moved(const struct sim *s)
 {
 	uint64_t sum = 0;
 
 	for (unsigned int i = 0; i < s->nstreams; i++)
 		sum += s->stream[i].delivered + s->stream[i].done + s->stream[i].failed;
+	for (unsigned int i = 0; i < s->conf.nodes; i++)
+		sum += s->node[i].flow_stats.rx_bytes;
 	return sum;
 }
 
@@ -375,12 +379,12 @@ bool sim_run(struct sim *s, pmf_ns_t stall, void (*progress)(struct sim *s))
 		}
 		if (progress != NULL && steps % (1u << 20) == 0)
 			progress(s);
-		sum = total_delivered(s);
+		sum = total_moved(s);
 		if (sum != seen) {
 			seen = sum;
 			seen_at = s->now;
 		} else if (s->now - seen_at > stall) {
-			sim_fail(s, "no message moved for %.1f s", (double)stall / 1e9);
+			sim_fail(s, "nothing moved for %.1f s", (double)stall / 1e9);
 		}
 	}
 	return !s->failed;
@@ -398,8 +402,10 @@ static bool all_quiet(const struct sim *s)
 
 static void check_left_behind(struct sim *s)
 {
-	uint64_t frames = s->nheap;
+	uint64_t frames = 0;
 
+	for (size_t i = 0; i < s->nheap; i++)
+		frames += s->heap[i].frame != NULL;
 	for (unsigned int i = 0; i < s->conf.nodes * s->conf.nodes; i++)
 		frames += s->link[i].nbehind;
 	for (unsigned int i = 0; i < s->conf.nodes; i++) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #define BACKLOG_NS (20 * PMF_NS_PER_US) /* what a port's own ring holds */
+#define LATE_NS PMF_NS_PER_MS		/* a late frame waits so long for others to overtake it */
 
 struct sim_frame *sim_frame_get(struct sim *s)
 {
@@ -35,9 +36,9 @@ static bool before(const struct sim_event *a, const struct sim_event *b)
 	return a->at != b->at ? a->at < b->at : a->seq < b->seq;
 }
 
-static void heap_push(struct sim *s, struct sim_frame *f)
+static void heap_push(struct sim *s, pmf_ns_t at, struct sim_frame *f, struct sim_link *l)
 {
-	struct sim_event e = {f->at, s->seq++, f};
+	struct sim_event e = {at, s->seq++, f, l};
 	size_t i = s->nheap++;
 
 	if (s->nheap > s->cap) {
@@ -49,9 +50,9 @@ static void heap_push(struct sim *s, struct sim_frame *f)
 	s->heap[i] = e;
 }
 
-static struct sim_frame *heap_pop(struct sim *s)
+static struct sim_event heap_pop(struct sim *s)
 {
-	struct sim_frame *f = s->heap[0].frame;
+	struct sim_event first = s->heap[0];
 	struct sim_event e = s->heap[--s->nheap];
 	size_t i = 0, c;
 
@@ -64,7 +65,7 @@ static struct sim_frame *heap_pop(struct sim *s)
 		i = c;
 	}
 	s->heap[i] = e;
-	return f;
+	return first;
 }
 
 static pmf_ns_t wire_time(const struct sim *s, size_t len)
@@ -80,20 +81,21 @@ bool sim_net_room(const struct sim *s, const struct sim_node *n, pmf_ns_t *when)
 	return false;
 }
 
-/* Frames that were put behind this one come now. */
-static void overtaken(struct sim *s, struct sim_link *l, pmf_ns_t at)
+/* Frames that have been overtaken often enough, or have waited long enough, come now. */
+static void release_late(struct sim *s, struct sim_link *l, unsigned int overtaken, pmf_ns_t at)
 {
 	unsigned int kept = 0;
 
 	for (unsigned int i = 0; i < l->nbehind; i++) {
 		struct sim_frame *f = l->behind[i].frame;
 
-		if (--l->behind[i].left > 0) {
+		l->behind[i].left -= overtaken;
+		if (l->behind[i].left > 0 && f->at > at) {
 			l->behind[kept++] = l->behind[i];
 			continue;
 		}
 		f->at = at;
-		heap_push(s, f);
+		heap_push(s, at, f, NULL);
 	}
 	l->nbehind = (uint8_t)kept;
 }
@@ -170,23 +172,31 @@ void sim_net_send(struct sim *s, struct sim_frame *f)
 		struct sim_frame *copy = sim_frame_get(s);
 
 		memcpy(copy, f, offsetof(struct sim_frame, data) + f->len);
-		copy->at = at + 1;
-		heap_push(s, copy);
+		heap_push(s, at + 1, copy, NULL);
 		s->doubled++;
 	}
-	overtaken(s, l, at + 1);
+	release_late(s, l, 1, at + 1);
 	if (v.behind != 0 && l->nbehind < PMF_ARRAY_SIZE(l->behind)) {
+		f->at = at + LATE_NS;
+		heap_push(s, f->at, NULL, l);
 		l->behind[l->nbehind].frame = f;
 		l->behind[l->nbehind++].left = v.behind;
 		s->reordered++;
 		return;
 	}
-	heap_push(s, f);
+	heap_push(s, at, f, NULL);
 }
 
-static void deliver(struct sim *s, struct sim_frame *f)
+static void happen(struct sim *s, const struct sim_event *e)
 {
-	struct sim_node *n = &s->node[f->dst];
+	struct sim_frame *f = e->frame;
+	struct sim_node *n;
+
+	if (f == NULL) {
+		release_late(s, e->link, 0, s->now);
+		return;
+	}
+	n = &s->node[f->dst];
 
 	if (n->alive && !n->stopped)
 		sim_node_rx(n, f);
@@ -214,10 +224,13 @@ bool sim_step(struct sim *s, pmf_ns_t until)
 		return false;
 	}
 	s->now = PMF_MAX(s->now, at);
-	if (frame <= wake)
-		deliver(s, heap_pop(s));
-	else
+	if (frame <= wake) {
+		struct sim_event e = heap_pop(s);
+
+		happen(s, &e);
+	} else {
 		sim_node_wake(first);
+	}
 	return true;
 }
 

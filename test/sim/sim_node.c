@@ -730,6 +730,7 @@ static void reclaim(struct sim_node *n)
 void sim_node_wake(struct sim_node *n)
 {
 	pmf_ns_t now = sim_node_now(n);
+	unsigned int patience = 4 * SIM_MAX_NODES;
 	struct pmf_timer *t;
 	struct sim_flow *sf, *last;
 
@@ -743,8 +744,14 @@ void sim_node_wake(struct sim_node *n)
 	while ((t = pmf_wheel_expire(&n->wheel, now)) != NULL) {
 		sf = pmf_container_of(t, struct sim_flow, timer);
 		pmf_flow_on_timer(&sf->f, now);
-		if (sim_flow_kick(sf) && sf->timer.at <= now) {
-			sim_fail(n->sim, "node %u: a timer that is due again at once", n->id);
+		/* One deadline may hide another that is due too, but not for ever. */
+		if (sim_flow_kick(sf) && sf->timer.at <= now && --patience == 0) {
+			sim_fail(n->sim,
+				 "node %u, flow to %u: due again at once (ack %+" PRId64
+				 ", loss %+" PRId64 " of kind %u, slow %+" PRId64 " ns)",
+				 n->id, sf->peer, (int64_t)(sf->f.ack_at - now),
+				 (int64_t)(sf->f.loss_at - now), sf->f.loss_kind,
+				 (int64_t)(sf->f.slow_at - now));
 			return;
 		}
 	}
