@@ -38,7 +38,7 @@ struct pmf_flow_conf {
 	uint32_t ack_every;  /* packets received that are acknowledged at once */
 	pmf_ns_t dead_after; /* unanswered for this long while an answer is due: the peer is dead */
 	pmf_ns_t min_rto, max_rto;
-	uint32_t window;       /* packets in flight and held ahead of order; a power of two, 64 at least */
+	uint32_t window;       /* packets in flight and held ahead; a power of two, at most 32768 */
 	uint32_t eager_limit;  /* longer messages are announced, bytes */
 	uint64_t rx_credit;    /* message cost that a peer may have unreturned here, bytes */
 	uint64_t first_credit; /* the grant in a challenge, bytes, at most rx_credit */

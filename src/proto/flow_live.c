@@ -17,7 +17,7 @@ void pmf_flow_due(struct pmf_flow *f, pmf_ns_t now)
 static bool answer_due(const struct pmf_flow *f)
 {
 	return f->una != f->psn_next || f->probe_txno != 0 || f->state == PMF_FLOW_HELLO ||
-	       f->state == PMF_FLOW_RESYNC;
+	       f->state == PMF_FLOW_OPENING || f->state == PMF_FLOW_RESYNC;
 }
 
 static void check_dead(struct pmf_flow *f, pmf_ns_t now)
@@ -47,7 +47,7 @@ static void keep_alive(struct pmf_flow *f, pmf_ns_t now)
 	pmf_ns_t most = f->conf->dead_after / 4;
 	bool parked = !TAILQ_EMPTY(&f->parked) || !TAILQ_EMPTY(&f->waiting);
 
-	if ((!parked && !f->blocked) || f->una != f->psn_next || f->state != PMF_FLOW_OPEN) {
+	if ((!parked && !f->blocked) || f->una != f->psn_next || !pmf_flow_carries_data(f)) {
 		f->probe_every = 0;
 		return;
 	}
@@ -58,7 +58,10 @@ static void keep_alive(struct pmf_flow *f, pmf_ns_t now)
 		f->probe_at = now + most;
 	}
 	if (now >= f->probe_at) {
-		f->want |= PMF_WANT_PROBE;
+		if (f->state == PMF_FLOW_OPEN)
+			f->want |= PMF_WANT_PROBE;
+		else /* the challenge granted nothing: open without a message */
+			pmf_flow_ack_soon(f);
 		f->probe_every = f->blocked ? PMF_MIN(2 * f->probe_every, most) : most;
 		f->probe_at = now + f->probe_every;
 	}

@@ -108,9 +108,11 @@ enum pmf_verdict pmf_flow_rx(struct pmf_flow *f, const struct pmf_hdr *hdr, uint
 		return rx_data(f, hdr, ecn, psn);
 	if (hdr->type == PMF_PT_PROBE)
 		return rx_probe(f, hdr, now);
-	/* An OPEN without records is an acknowledgement of one who tells his id. */
 	if (hdr->type == PMF_PT_OPEN && hdr->body_len != 0)
 		return rx_data(f, hdr, ecn, psn);
+	/* An OPEN without records acknowledges and tells an id, or asks for ours and for credit. */
+	if (hdr->type == PMF_PT_OPEN && hdr->conn == 0)
+		pmf_flow_ack_soon(f);
 	return PMF_RX_NONE;
 }
 

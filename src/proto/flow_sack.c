@@ -6,6 +6,12 @@
  */
 #include "proto/flow_private.h"
 
+/* Slots in a word of the bitmaps: windows may be smaller than a word. */
+static inline uint32_t word_slots(const struct pmf_flow_active *a)
+{
+	return PMF_MIN(64u, a->mask + 1);
+}
+
 /* First offset in [from, end) from @p base whose bit is @p set; @p end if there is none. */
 static uint32_t next_bit(const struct pmf_flow_active *a, pmf_psn_t base, uint32_t from,
 			 uint32_t end, bool set)
@@ -18,7 +24,7 @@ static uint32_t next_bit(const struct pmf_flow_active *a, pmf_psn_t base, uint32
 			from += (uint32_t)__builtin_ctzll(word);
 			return PMF_MIN(from, end);
 		}
-		from += 64 - shift;
+		from += word_slots(a) - shift;
 	}
 	return end;
 }
@@ -89,7 +95,7 @@ uint32_t pmf_flow_sack_take(struct pmf_flow *f, const struct pmf_hdr *hdr)
 		end = PMF_MIN(end, outstanding);
 		while (at < end) {
 			uint32_t slot = (uint32_t)(f->una + at) & f->active->mask;
-			uint32_t n = PMF_MIN(64 - (slot & 63), end - at);
+			uint32_t n = PMF_MIN(word_slots(f->active) - (slot & 63), end - at);
 
 			took += take_word(f, slot, n);
 			at += n;

@@ -170,6 +170,23 @@ static void test_first_flight_is_limited(void)
 		free(item[i]);
 }
 
+static void test_first_grant_of_nothing(void)
+{
+	struct pmf_item *item = msg_new(8, 0);
+
+	/* given: a challenge without credit */
+	pipe_init(&p);
+	p.b.conf.first_credit = 0;
+	/* when */
+	pmf_flow_push(&p.a.f, item);
+	pipe_run(&p, 20 * PMF_NS_PER_MS);
+	/* then: opened without a message, and the credit came with the answer */
+	CU_ASSERT_EQUAL(p.b.whole, 1);
+	CU_ASSERT_EQUAL(p.a.done, 1);
+	pipe_fini(&p);
+	free(item);
+}
+
 static void test_nobody_there(void)
 {
 	struct pmf_item *item = msg_new(8, 0);
@@ -227,6 +244,7 @@ int main(void)
 		{"with oneself", test_with_oneself},
 		{"contact frames lost", test_lost},
 		{"first flight is limited", test_first_flight_is_limited},
+		{"first grant of nothing", test_first_grant_of_nothing},
 		{"nobody there", test_nobody_there},
 		{"foreign challenge", test_foreign_challenge},
 	};

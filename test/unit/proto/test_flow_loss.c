@@ -407,7 +407,10 @@ static void chaos_round(uint64_t seed)
 	pipe_init(&p);
 	p.random = seed;
 	p.filter = chaos;
+	p.a.conf.window = p.b.conf.window = 1u << test_random(&p.random) % 7;
 	p.a.conf.rx_credit = p.b.conf.rx_credit = 32 * 1024;
+	end_begin(&p.a);
+	end_begin(&p.b);
 	while (pushed < 400 && p.a.f.state != PMF_FLOW_DEAD) {
 		for (unsigned int burst = test_random(&p.random) % 20; burst > 0 && pushed < 400;
 		     burst--, pushed++) {

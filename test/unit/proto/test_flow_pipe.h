@@ -93,10 +93,22 @@ static inline uint8_t pattern(uint64_t msg, uint64_t i)
 	return (uint8_t)(msg * 131 + i * 7 + (i >> 8));
 }
 
+/* Begin the flow; again, when a test has changed the configuration before anything was sent. */
+static inline void end_begin(struct end *e)
+{
+	struct pmf_flow_ident id = {.inc = e->inc, .local = e->addr};
+	uint8_t host = e->addr.ip[15], ip[4] = {10, 0, 0, 0};
+
+	id.conn = e->inc << 32 | host;
+	id.nonce = e->inc * 7;
+	ip[3] = e->peer == e ? host : (uint8_t)(3 - host);
+	pmf_addr_set_v4(&id.peer, ip, 5000 + ip[3]);
+	pmf_flow_init(&e->f, &e->conf, &id, &e->stats, e->pipe->now);
+}
+
 static inline void end_init(struct pipe *p, struct end *e, struct end *peer, uint8_t host,
 			    uint64_t inc)
 {
-	struct pmf_flow_ident id;
 	uint8_t ip[4] = {10, 0, 0, host};
 
 	memset(e, 0, sizeof(*e));
@@ -120,13 +132,7 @@ static inline void end_init(struct pipe *p, struct end *e, struct end *peer, uin
 	e->conn_known = true;
 	e->posted = true;
 	pmf_addr_set_v4(&e->addr, ip, 5000 + host);
-	id.inc = inc;
-	id.conn = inc << 32 | host;
-	id.nonce = inc * 7;
-	id.local = e->addr;
-	ip[3] = peer == e ? host : (uint8_t)(3 - host);
-	pmf_addr_set_v4(&id.peer, ip, 5000 + ip[3]);
-	pmf_flow_init(&e->f, &e->conf, &id, &e->stats, p->now);
+	end_begin(e);
 }
 
 static inline void pipe_init(struct pipe *p)
