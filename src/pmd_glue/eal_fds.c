@@ -2,10 +2,13 @@
  * Copyright (c) 2026 The pmf authors
  *
  * Descriptors that DPDK opens are made close-on-exec, which it does not do itself: a program that
- * the application starts must not hold our memory, sockets and devices.
+ * the application starts must not hold our memory, sockets and devices. Nor may their signals reach
+ * the application's threads.
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -41,6 +44,25 @@ void pmf_fdset_take(struct pmf_fdset *set)
 	fds_walk(fd_note, set);
 }
 
+/*
+ * The TAP driver learns of frames by a signal, sent to the process. In a thread of the application
+ * it would break off system calls (EINTR), so the thread that opens the port takes it.
+ */
+static void fd_signals_to_this_thread(int fd)
+{
+	const struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = gettid()};
+	const int flags = fcntl(fd, F_GETFL);
+	const int sig = flags >= 0 && flags & O_ASYNC ? fcntl(fd, F_GETSIG) : 0;
+	sigset_t set;
+
+	if (sig <= 0)
+		return;
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	fcntl(fd, F_SETOWN_EX, &owner);
+}
+
 static void fd_mark_new(int fd, void *arg)
 {
 	const struct pmf_fdset *before = arg;
@@ -51,6 +73,7 @@ static void fd_mark_new(int fd, void *arg)
 	flags = fcntl(fd, F_GETFD);
 	if (flags >= 0 && !(flags & FD_CLOEXEC))
 		fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+	fd_signals_to_this_thread(fd);
 }
 
 void pmf_fdset_cloexec_new(const struct pmf_fdset *before)

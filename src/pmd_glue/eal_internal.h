@@ -18,7 +18,10 @@ struct pmf_fdset {
 /** Note which descriptors are open. */
 void pmf_fdset_take(struct pmf_fdset *set);
 
-/** Set FD_CLOEXEC on every open descriptor that @p before does not hold. */
+/**
+ * Set FD_CLOEXEC on every open descriptor that @p before does not hold; a signal that one sends
+ * comes to the calling thread alone.
+ */
 void pmf_fdset_cloexec_new(const struct pmf_fdset *before);
 
 /** Lead EAL's log to @p log (may be NULL: dropped), for good. */
