@@ -22,6 +22,7 @@ from proc import Runner  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROVIDER = os.environ.get('DTS_PROVIDER', 'pmf')
 HUGE = pathlib.Path('/sys/kernel/mm/hugepages/hugepages-2048kB')
+HUGE_WANTED = 320
 
 
 def pytest_configure(config):
@@ -95,17 +96,17 @@ def pmf_run(tree, runner):
 
 @pytest.fixture(scope='module')
 def hugepages():
-    """256 hugepages for the tests of a module; the pool is as before afterwards."""
+    """Free hugepages for two processes of 256 MB and some to spare; the pool is as before afterwards."""
     if os.geteuid() != 0 or not HUGE.exists():
         pytest.skip('reserving hugepages needs root')
     count = HUGE / 'nr_hugepages'
     before = int(count.read_text())
-    missing = max(0, 256 - int((HUGE / 'free_hugepages').read_text()))
+    missing = max(0, HUGE_WANTED - int((HUGE / 'free_hugepages').read_text()))
     count.write_text(str(before + missing))
     got = int(count.read_text()) - before
-    if int((HUGE / 'free_hugepages').read_text()) < 256:
+    if int((HUGE / 'free_hugepages').read_text()) < HUGE_WANTED:
         count.write_text(str(before))
-        pytest.skip('no memory for 256 hugepages')
+        pytest.skip('no memory for hugepages')
     yield
     # Taken off again what was put on: another program may have reserved some meanwhile.
     count.write_text(str(max(0, int(count.read_text()) - got)))

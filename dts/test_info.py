@@ -77,7 +77,7 @@ def test_another_provider_is_undisturbed(port, runner, tree):
 
 def test_a_tcp_program_is_undisturbed(runner, tree, free_port):
     env = {'FI_PROVIDER': 'tcp', **fabric_path(tree), 'FI_PMF_PORT': 'net_ring0 10.99.0.1/24'}
-    words = ['fi_pingpong', '-p', 'tcp', '-e', 'msg', '-S', '1024', '-I', '100000']
+    words = ['fi_pingpong', '-p', 'tcp', '-e', 'msg', '-S', '1024', '-I', '20000']
     server = runner.start([*words, '-B', free_port], env)
     wait_until(lambda: listens(free_port), 20, 'the server listens')
     client = runner.start([*words, '-P', free_port, '127.0.0.1'], env)
