@@ -99,7 +99,10 @@ static struct fi_ops ep_fid_ops = {
 
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
-	return pmf_ep_cancel((struct pmf_ep *)fid, context);
+	ssize_t rc = pmf_ep_cancel((struct pmf_ep *)fid, context);
+
+	/* It may be a send's, which ends by itself: nothing to cancel is no error. */
+	return rc == -FI_ENOENT ? 0 : rc;
 }
 
 static ssize_t ep_rx_size_left(struct fid_ep *ep)

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * Flags: rows B1 to B4, B6 to B8, B12.
+ */
+#include "fx.h"
+
+static ssize_t sendmsg_flags(struct fx *f, const void *buf, size_t len, uint64_t flags,
+			     uint64_t data, void *ctx)
+{
+	struct iovec iov = {(void *)(uintptr_t)buf, len};
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = f->a.b, .data = data, .context = ctx};
+
+	return fi_sendmsg(f->a.ep, &msg, flags);
+}
+
+static void post(struct fx *f, char *rx, size_t len)
+{
+	CU_ASSERT_EQUAL(fi_recv(f->b.ep, rx, len, NULL, FI_ADDR_UNSPEC, rx), 0);
+}
+
+static void test_B1_data_goes_only_with_its_flag(void)
+{
+	char tx[4] = "abc", rx[4];
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	post(&f, rx, 4);
+	CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, 4, FI_REMOTE_CQ_DATA, 77, NULL), 0);
+	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	CU_ASSERT_EQUAL(c.e.flags, FI_RECV | FI_MSG | FI_REMOTE_CQ_DATA);
+	CU_ASSERT_EQUAL(c.e.data, 77);
+	post(&f, rx, 4);
+	CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, 4, 0, 88, NULL), 0);
+	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	CU_ASSERT_EQUAL(c.e.flags, FI_RECV | FI_MSG);
+	fx_close(&f);
+}
+
+/* Under selective completion only what asks for an entry gets one; the order of the asked is kept.
+ */
+static void test_B2_selective_sends(void)
+{
+	struct fx_opt opt = {.tx_bind = FI_SELECTIVE_COMPLETION};
+	char tx[4] = "abc", rx[4];
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, &opt);
+	for (int i = 0; i < 4; i++) {
+		post(&f, rx, 4);
+		if (i == 0)
+			CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 4, NULL, f.a.b, NULL), 0);
+		if (i == 1)
+			CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, 4, 0, 0, NULL), 0);
+		if (i == 2)
+			CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, 4, FI_COMPLETION, 0, rx), 0);
+		if (i == 3)
+			CU_ASSERT_EQUAL(fi_senddata(f.a.ep, tx, 4, NULL, 1, f.a.b, NULL), 0);
+		FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+		if (i == 2)
+			FX_WAIT_OK(&f, f.a.txcq, rx, &c);
+	}
+	CU_ASSERT(fx_stays_empty(&f, f.a.txcq));
+	fx_close(&f);
+}
+
+static void test_B2_selective_receives(void)
+{
+	struct fx_opt opt = {.rx_bind = FI_SELECTIVE_COMPLETION};
+	char tx[4] = "abc", rx[4];
+	struct iovec iov = {rx, 4};
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = rx};
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, &opt);
+	CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, 4, NULL, FI_ADDR_UNSPEC, NULL), 0);
+	CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, 4, FI_DELIVERY_COMPLETE, 0, tx), 0);
+	FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	CU_ASSERT_STRING_EQUAL(rx, "abc");
+	CU_ASSERT(fx_stays_empty(&f, f.b.rxcq));
+	CU_ASSERT_EQUAL(fi_recvmsg(f.b.ep, &msg, FI_COMPLETION), 0);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 4, NULL, f.a.b, tx), 0);
+	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	/* errors are written in any case */
+	CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, 1, NULL, FI_ADDR_UNSPEC, rx), 0);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 4, NULL, f.a.b, tx), 0);
+	FX_WAIT_ERR(&f, f.b.rxcq, rx, FI_ETRUNC, &c);
+	fx_close(&f);
+}
+
+static void test_B2_default_flags_ask_for_entries(void)
+{
+	struct fx_opt opt = {.tx_bind = FI_SELECTIVE_COMPLETION,
+			     .rx_bind = FI_SELECTIVE_COMPLETION,
+			     .tx_op_flags = FI_COMPLETION,
+			     .rx_op_flags = FI_COMPLETION};
+	char tx[4] = "abc", rx[4];
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, &opt);
+	post(&f, rx, 4);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 4, NULL, f.a.b, tx), 0);
+	FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	/* and a call with flags replaces them */
+	post(&f, rx, 4);
+	CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, 4, 0, 0, tx), 0);
+	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	CU_ASSERT(fx_stays_empty(&f, f.a.txcq));
+	fx_close(&f);
+}
+
+static void test_B2_inject_stays_silent(void)
+{
+	struct fx_opt opt = {.tx_bind = FI_SELECTIVE_COMPLETION, .tx_op_flags = FI_COMPLETION};
+	char tx[4] = "abc", rx[4];
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, &opt);
+	post(&f, rx, 4);
+	CU_ASSERT_EQUAL(fi_inject(f.a.ep, tx, 4, f.a.b), 0);
+	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	CU_ASSERT(fx_stays_empty(&f, f.a.txcq));
+	fx_close(&f);
+}
+
+/* A burst with FI_MORE leaves by each thing that ends it. */
+static void burst_ends_by(int how)
+{
+	char tx[4] = "abc", rx[4];
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	for (int i = 0; i < 3; i++)
+		post(&f, rx, 4);
+	CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, 4, FI_MORE, 0, tx), 0);
+	CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, 4, FI_MORE, 0, tx), 0);
+	if (how == 0)
+		CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, 4, 0, 0, tx), 0);
+	if (how == 1)
+		CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, 4, FI_TRIGGER, 0, tx), -FI_EBADFLAGS);
+	/* else the reads below do it */
+	for (int i = 0; i < (how == 0 ? 3 : 2); i++) {
+		FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+		FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	}
+	fx_close(&f);
+}
+
+static void test_B3_a_burst_leaves(void)
+{
+	for (int how = 0; how < 3; how++)
+		burst_ends_by(how);
+}
+
+static void test_B3_a_receive_with_more_matches_at_once(void)
+{
+	char tx[4] = "abc", rx[4];
+	struct iovec iov = {rx, 4};
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = rx};
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	CU_ASSERT_EQUAL(fi_recvmsg(f.b.ep, &msg, FI_MORE), 0);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 4, NULL, f.a.b, tx), 0);
+	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	fx_close(&f);
+}
+
+static void test_B4_inject_flag_frees_the_buffer_and_has_an_entry(void)
+{
+	struct fx_opt opt = {.inject_size = 64};
+	char tx[64], rx[64];
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, &opt);
+	post(&f, rx, 64);
+	fx_fill(tx, 64, 1);
+	CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, 64, FI_INJECT, 0, tx), 0);
+	memset(tx, 0, 64);
+	FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	CU_ASSERT(fx_same(rx, 64, 1));
+	CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, f.info->tx_attr->inject_size + 1, FI_INJECT, 0, tx),
+			-FI_EMSGSIZE);
+	CU_ASSERT(fx_stays_empty(&f, f.a.txcq));
+	fx_close(&f);
+}
+
+static void test_B4_inject_by_default(void)
+{
+	struct fx_opt opt = {.inject_size = 64, .tx_op_flags = FI_INJECT};
+	char tx[64], rx[64], large[4096] = {0};
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, &opt);
+	post(&f, rx, 64);
+	fx_fill(tx, 64, 2);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 64, NULL, f.a.b, tx), 0);
+	memset(tx, 0, 64);
+	FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	CU_ASSERT(fx_same(rx, 64, 2));
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, large, sizeof(large), NULL, f.a.b, tx), -FI_EMSGSIZE);
+	fx_close(&f);
+}
+
+static void test_B6_inject_complete_has_no_size_limit(void)
+{
+	enum { LEN = 300000 };
+	char *tx = malloc(LEN), *rx = malloc(LEN);
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	post(&f, rx, LEN);
+	fx_fill(tx, LEN, 4);
+	CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, LEN, FI_INJECT_COMPLETE, 0, tx), 0);
+	FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	memset(tx, 0, LEN); /* the buffer may be reused from the entry on */
+	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	CU_ASSERT(fx_same(rx, LEN, 4));
+	fx_close(&f);
+	free(tx);
+	free(rx);
+}
+
+/* Too large for the peer to hold: the entry waits for the receive. */
+static void test_B7_transmit_complete_of_a_large_message_waits(void)
+{
+	enum { LEN = 4 << 20 };
+	char *tx = malloc(LEN), *rx = malloc(LEN);
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	fx_fill(tx, LEN, 4);
+	CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, LEN, FI_TRANSMIT_COMPLETE, 0, tx), 0);
+	CU_ASSERT(fx_stays_empty(&f, f.a.txcq));
+	post(&f, rx, LEN);
+	FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	CU_ASSERT(fx_same(rx, LEN, 4));
+	fx_close(&f);
+	free(tx);
+	free(rx);
+}
+
+static void delivery_complete(size_t len)
+{
+	char *tx = malloc(len), *rx = malloc(len);
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	fx_fill(tx, len, 6);
+	/* posted: when the entry is there, the bytes are */
+	post(&f, rx, len);
+	CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, len, FI_DELIVERY_COMPLETE, 0, tx), 0);
+	FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	CU_ASSERT(fx_same(rx, len, 6));
+	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	fx_close(&f);
+	free(tx);
+	free(rx);
+}
+
+static void test_B8_delivery_complete(void)
+{
+	delivery_complete(8);
+	delivery_complete(9000);
+	delivery_complete(1 << 20);
+}
+
+static void test_B8_delivery_complete_without_a_receive(void)
+{
+	char tx[100], rx[100];
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	fx_fill(tx, 100, 6);
+	/* the target holds it: that is enough */
+	CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, 100, FI_DELIVERY_COMPLETE, 0, tx), 0);
+	FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	memset(tx, 0, 100);
+	post(&f, rx, 100);
+	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	CU_ASSERT(fx_same(rx, 100, 6));
+	fx_close(&f);
+}
+
+static void test_B12_get_and_set_default_flags(void)
+{
+	struct fx_opt opt = {.tx_op_flags = FI_COMPLETION | FI_DELIVERY_COMPLETE};
+	uint64_t flags = FI_TRANSMIT;
+	struct fx f;
+
+	fx_open(&f, &opt);
+	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_GETOPSFLAG, &flags), 0);
+	CU_ASSERT_EQUAL(flags, FI_COMPLETION | FI_DELIVERY_COMPLETE);
+	flags = FI_TRANSMIT | FI_INJECT;
+	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_SETOPSFLAG, &flags), 0);
+	flags = FI_TRANSMIT;
+	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_GETOPSFLAG, &flags), 0);
+	CU_ASSERT_EQUAL(flags, FI_INJECT);
+	flags = FI_RECV;
+	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_GETOPSFLAG, &flags), 0);
+	CU_ASSERT_EQUAL(flags, 0);
+	flags = FI_TRANSMIT | FI_RECV;
+	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_SETOPSFLAG, &flags), -FI_EINVAL);
+	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_GETOPSFLAG, &flags), -FI_EINVAL);
+	flags = FI_COMPLETION;
+	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_SETOPSFLAG, &flags), -FI_EINVAL);
+	fx_close(&f);
+}
+
+static void test_B12_flags_changed_after_getinfo_hold(void)
+{
+	struct fx_opt opt = {.tx_bind = FI_SELECTIVE_COMPLETION, .no_enable = true};
+	char tx[4] = "abc", rx[4];
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, &opt);
+	fx_ep_close(&f.a);
+	f.info->tx_attr->op_flags = FI_COMPLETION;
+	fx_ep_open(&f, &f.a);
+	fx_ep_enable(&f.a);
+	fx_ep_enable(&f.b);
+	fx_meet(&f);
+	post(&f, rx, 4);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 4, NULL, f.a.b, tx), 0);
+	FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	fx_close(&f);
+}
+
+static const struct fx_test tests[] = {
+	FX_TEST(test_B1_data_goes_only_with_its_flag),
+	FX_TEST(test_B2_selective_sends),
+	FX_TEST(test_B2_selective_receives),
+	FX_TEST(test_B2_default_flags_ask_for_entries),
+	FX_TEST(test_B2_inject_stays_silent),
+	FX_TEST(test_B3_a_burst_leaves),
+	FX_TEST(test_B3_a_receive_with_more_matches_at_once),
+	FX_TEST(test_B4_inject_flag_frees_the_buffer_and_has_an_entry),
+	FX_TEST(test_B4_inject_by_default),
+	FX_TEST(test_B6_inject_complete_has_no_size_limit),
+	FX_TEST(test_B7_transmit_complete_of_a_large_message_waits),
+	FX_TEST(test_B8_delivery_complete),
+	FX_TEST(test_B8_delivery_complete_without_a_receive),
+	FX_TEST(test_B12_get_and_set_default_flags),
+	FX_TEST(test_B12_flags_changed_after_getinfo_hold),
+};
+FX_MAIN("flags")
