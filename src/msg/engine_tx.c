@@ -112,8 +112,10 @@ void pmf_engine_flush_acks(struct pmf_engine *e, pmf_ns_t now)
 				continue;
 			pmf_flow_ack_now(&ef->flow);
 		}
-		TAILQ_REMOVE(&e->acks, ef, ack_link);
-		ef->ack = false;
-		pmf_eflow_settle(e, ef, now);
+		/* Leave the list last: due until it is sent, the flow would be put at its end again. */
+		if (pmf_eflow_settle(e, ef, now)) {
+			TAILQ_REMOVE(&e->acks, ef, ack_link);
+			ef->ack = false;
+		}
 	}
 }
