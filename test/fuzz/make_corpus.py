@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The pmf authors
-"""Writes corpus/wire, one packet a file: make_corpus.py DIRECTORY
+"""Writes corpus/wire and corpus/frame, one packet or frame a file: make_corpus.py CORPUS
 
 Written from docs/protocol.md and not from the decoder, so it is also a second opinion on the layout.
 """
@@ -76,11 +76,79 @@ def packets():
     yield 'nothing', b''
 
 
+OURS4, PEER4 = bytes([10, 99, 0, 1]), bytes([10, 99, 0, 2])
+OURS6, PEER6 = bytes.fromhex('fd00' + '00' * 13 + '01'), bytes.fromhex('fd00' + '00' * 13 + '02')
+PEER_MAC = bytes([2, 0, 0, 0, 0, 2])
+RIGHT = 3  # the fuzzer writes the port's address and the checksums
+
+
+def ether(kind, payload, dst=b'\xff' * 6, vlan=None):
+    tag = struct.pack('>HH', 0x8100, vlan) if vlan is not None else b''
+    return dst + PEER_MAC + tag + struct.pack('>H', kind) + payload
+
+
+def ipv4(proto, payload, src=PEER4, dst=OURS4, options=b'', frag=0, tos=0, more=0):
+    words = 5 + len(options) // 4
+    return struct.pack('>BBHHHBBH', 0x40 | words, tos, words * 4 + len(payload) + more, 1, frag, 64,
+                       proto, 0) + src + dst + options + payload
+
+
+def ipv6(proto, payload, src=PEER6, dst=OURS6, hops=64, more=0):
+    return struct.pack('>IHBB', 0x60000000, len(payload) + more, proto, hops) + src + dst + payload
+
+
+def udp(payload, more=0):
+    return struct.pack('>HHHH', 40000, 7471, 8 + len(payload) + more, 0) + payload
+
+
+def arp(op, spa, tpa):
+    return struct.pack('>HHBBH', 1, 0x0800, 6, 4, op) + PEER_MAC + spa + bytes(6) + tpa
+
+
+def frames():
+    data = bytes(range(100))
+    yield 'udp4', RIGHT, ether(0x0800, ipv4(17, udp(data)))
+    yield 'udp4-padded', RIGHT, ether(0x0800, ipv4(17, udp(data[:10]))) + bytes(20)
+    yield 'udp4-options', RIGHT, ether(0x0800, ipv4(17, udp(data), options=b'\x01' * 8))
+    yield 'udp4-marked', RIGHT, ether(0x0800, ipv4(17, udp(data), tos=3))
+    yield 'udp4-fragment', RIGHT, ether(0x0800, ipv4(17, udp(data), frag=0x2000))
+    yield 'udp4-longer', RIGHT, ether(0x0800, ipv4(17, udp(data), more=50))
+    yield 'udp4-inner-longer', RIGHT, ether(0x0800, ipv4(17, udp(data, more=50)))
+    yield 'udp4-vlan', RIGHT, ether(0x0800, ipv4(17, udp(data)), vlan=5)
+    yield 'udp4-bad-sum', 1, ether(0x0800, ipv4(17, udp(data)))
+    yield 'udp4-other', RIGHT, ether(0x0800, ipv4(17, udp(data), dst=bytes([10, 99, 0, 7])))
+    yield 'udp4-group', 2, ether(0x0800, ipv4(17, udp(data), dst=bytes([224, 1, 2, 3])))
+    yield 'udp6', RIGHT, ether(0x86dd, ipv6(17, udp(data)))
+    yield 'udp6-longer', RIGHT, ether(0x86dd, ipv6(17, udp(data), more=9))
+    yield 'udp6-extension', RIGHT, ether(0x86dd, ipv6(0, bytes([17, 0]) + bytes(6) + udp(data)))
+    yield 'tcp4', RIGHT, ether(0x0800, ipv4(6, data))
+    yield 'echo4', RIGHT, ether(0x0800, ipv4(1, struct.pack('>BBHHH', 8, 0, 0, 1, 2) + data))
+    yield 'echo6', RIGHT, ether(0x86dd, ipv6(58, struct.pack('>BBHHH', 128, 0, 0, 1, 2) + data))
+    yield 'arp-request', 0, ether(0x0806, arp(1, PEER4, OURS4)) + bytes(18)
+    yield 'arp-reply', 1, ether(0x0806, arp(2, PEER4, OURS4)) + bytes(18)
+    yield 'arp-short', 0, ether(0x0806, arp(1, PEER4, OURS4))[:30]
+    solicit = struct.pack('>BBHI', 135, 0, 0, 0) + OURS6 + bytes([1, 1]) + PEER_MAC
+    advert = struct.pack('>BBHI', 136, 0, 0, 0x60000000) + PEER6 + bytes([2, 1]) + PEER_MAC
+    yield 'nd-solicit', RIGHT, ether(0x86dd, ipv6(58, solicit, hops=255))
+    yield 'nd-solicit-near', RIGHT, ether(0x86dd, ipv6(58, solicit, hops=64))
+    yield 'nd-advert', RIGHT, ether(0x86dd, ipv6(58, advert, hops=255))
+    yield 'nd-option-0', RIGHT, ether(0x86dd, ipv6(58, solicit[:25] + b'\0' + solicit[26:], hops=255))
+    yield 'lldp', 0, ether(0x88cc, data)
+    yield 'runt', 0, PEER_MAC
+    yield 'nothing', 0, b''
+
+
+def write(folder, name, data):
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, name), 'wb') as file:
+        file.write(data)
+
+
 def main():
-    os.makedirs(sys.argv[1], exist_ok=True)
     for name, data in packets():
-        with open(os.path.join(sys.argv[1], name), 'wb') as file:
-            file.write(data)
+        write(os.path.join(sys.argv[1], 'wire'), name, data)
+    for name, what, data in frames():
+        write(os.path.join(sys.argv[1], 'frame'), name, bytes([what]) + data)
 
 
 if __name__ == '__main__':
