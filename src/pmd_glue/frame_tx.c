@@ -211,17 +211,34 @@ void pmf_frame_send(struct pmf_queue *q, struct pmf_path *path, struct rte_mbuf 
 		stage(q, m);
 }
 
-void pmf_queue_tick(struct pmf_queue *q, pmf_ns_t now)
+/*
+ * The addresses are announced at once when the link comes up, and again a little later, since links
+ * lose their first frames (RFC 5227 has two announcements, too).
+ */
+static void announce(struct pmf_queue *q, pmf_ns_t now)
 {
+	static const pmf_ns_t again[] = {100 * PMF_NS_PER_MS, PMF_NS_PER_S};
 	struct pmf_port *port = q->port;
 
+	if (atomic_load_explicit(&port->announce, memory_order_relaxed) &&
+	    atomic_exchange_explicit(&port->announce, false, memory_order_acquire)) {
+		port->announced = 0;
+		port->announce_due = now;
+		pmf_neigh_kick(q, now);
+	}
+	if (pmf_likely(now < port->announce_due))
+		return;
+	pmf_arp_announce(q);
+	pmf_nd_announce(q);
+	port->announce_due = port->announced < PMF_ARRAY_SIZE(again) ? now + again[port->announced]
+								     : PMF_NS_NEVER;
+	port->announced++;
+}
+
+void pmf_queue_tick(struct pmf_queue *q, pmf_ns_t now)
+{
 	if (q->queue_id == 0) {
-		if (atomic_load_explicit(&port->announce, memory_order_relaxed) &&
-		    atomic_exchange_explicit(&port->announce, false, memory_order_acquire)) {
-			pmf_arp_announce(q);
-			pmf_nd_announce(q);
-			pmf_neigh_kick(q, now);
-		}
+		announce(q, now);
 		pmf_neigh_tick(q, now);
 	}
 	pmf_queue_flush(q);

@@ -72,6 +72,10 @@ unsigned long pmf_devarg_num(const char *dev, const char *key, unsigned long def
 /** Copy the value of @p key in the devargs. @return whether it is there and fits */
 bool pmf_devarg_str(const char *dev, const char *key, char *buf, size_t len);
 
+/** Rx interrupts of a queue, part of opening and closing its port. */
+void pmf_queue_intr_open(struct pmf_queue *q);
+void pmf_queue_intr_close(struct pmf_queue *q);
+
 struct pmf_capture *pmf_capture_open(struct pmf_port *port, char *err, size_t errlen);
 void pmf_capture_close(struct pmf_capture *c);
 

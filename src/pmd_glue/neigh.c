@@ -234,6 +234,55 @@ void pmf_neigh_hold(struct pmf_queue *q, uint16_t index, struct rte_mbuf *m, pmf
 	}
 }
 
+static void entry_timeout(struct pmf_queue *q, struct pmf_neigh *e, pmf_ns_t now)
+{
+	struct pmf_neigh_table *t = q->port->neigh;
+
+	switch ((enum pmf_neigh_state)e->state) {
+	case PMF_NEIGH_INCOMPLETE:
+	case PMF_NEIGH_PROBE:
+		if (++e->tries < PMF_ARRAY_SIZE(retry_after)) {
+			entry_solicit(q, e);
+			entry_due(t, e, now + retry_after[e->tries]);
+			break;
+		}
+		/* The next frame begins anew. */
+		atomic_store_explicit(&e->gen, 0, memory_order_release);
+		e->state = PMF_NEIGH_IDLE;
+		e->due = PMF_NS_NEVER;
+		pend_drop(q, e);
+		break;
+	case PMF_NEIGH_REACHABLE:
+		/* Paths find a new generation, look, and so tell whether anybody still sends there.
+		 */
+		e->state = PMF_NEIGH_STALE;
+		e->due = PMF_NS_NEVER;
+		atomic_store_explicit(&e->wanted, false, memory_order_relaxed);
+		entry_new_gen(t, e);
+		break;
+	default:
+		e->due = PMF_NS_NEVER;
+		break;
+	}
+}
+
+/*
+ * Somebody claims the address for another MAC address: a restarted peer, or a lie. Everyone is
+ * asked, and the answer believed; but not sooner than a while after the last answer.
+ */
+static void entry_suspect(struct pmf_queue *q, struct pmf_neigh *e, pmf_ns_t now)
+{
+	const pmf_ns_t learnt = e->state == PMF_NEIGH_REACHABLE ? e->due - reachable_time : 0;
+
+	e->state = PMF_NEIGH_PROBE;
+	e->tries = UNICAST_TRIES - 1;
+	e->due = learnt + suspect_pause;
+	if (e->due <= now)
+		entry_timeout(q, e, now);
+	else
+		entry_due(q->port->neigh, e, e->due);
+}
+
 static struct pmf_neigh *entry_of(struct pmf_queue *q, const uint8_t ip[16])
 {
 	const int i = table_find_locked(q->port->neigh, ip);
@@ -278,16 +327,8 @@ void pmf_neigh_heard(struct pmf_queue *q, const uint8_t ip[16], const uint8_t ma
 		}
 		/* fall through */
 	case PMF_NEIGH_REACHABLE:
-		/* Another address: a restarted peer, or a lie. Ask everyone, and believe the
-		 * answer. */
-		if (memcmp(known, mac, 6) != 0 &&
-		    (e->state == PMF_NEIGH_STALE ||
-		     e->due <= now + reachable_time - suspect_pause)) {
-			e->state = PMF_NEIGH_PROBE;
-			e->tries = UNICAST_TRIES;
-			entry_solicit(q, e);
-			entry_due(q->port->neigh, e, now + suspect_pause);
-		}
+		if (memcmp(known, mac, 6) != 0)
+			entry_suspect(q, e, now);
 		break;
 	case PMF_NEIGH_PROBE:
 	case PMF_NEIGH_STATIC:
@@ -304,38 +345,6 @@ void pmf_neigh_kick(struct pmf_queue *q, pmf_ns_t now)
 	for (i = 0; i < n; i++)
 		if (t->e[i].state == PMF_NEIGH_INCOMPLETE)
 			entry_ask(q, &t->e[i], PMF_NEIGH_INCOMPLETE, now);
-}
-
-static void entry_timeout(struct pmf_queue *q, struct pmf_neigh *e, pmf_ns_t now)
-{
-	struct pmf_neigh_table *t = q->port->neigh;
-
-	switch ((enum pmf_neigh_state)e->state) {
-	case PMF_NEIGH_INCOMPLETE:
-	case PMF_NEIGH_PROBE:
-		if (++e->tries < PMF_ARRAY_SIZE(retry_after)) {
-			entry_solicit(q, e);
-			entry_due(t, e, now + retry_after[e->tries]);
-			break;
-		}
-		/* The next frame begins anew. */
-		atomic_store_explicit(&e->gen, 0, memory_order_release);
-		e->state = PMF_NEIGH_IDLE;
-		e->due = PMF_NS_NEVER;
-		pend_drop(q, e);
-		break;
-	case PMF_NEIGH_REACHABLE:
-		/* Paths find a new generation, look, and so tell whether anybody still sends there.
-		 */
-		e->state = PMF_NEIGH_STALE;
-		e->due = PMF_NS_NEVER;
-		atomic_store_explicit(&e->wanted, false, memory_order_relaxed);
-		entry_new_gen(t, e);
-		break;
-	default:
-		e->due = PMF_NS_NEVER;
-		break;
-	}
 }
 
 static void handoff_drain(struct pmf_queue *q, pmf_ns_t now)

@@ -159,6 +159,7 @@ static int queue_open(struct pmf_port *port, uint16_t id, char *err, size_t errl
 	q->hairpin = port->quirks->hairpin;
 	q->tx_pool = port->tx_pool;
 	q->capture = port->capture;
+	pmf_queue_intr_open(q);
 	snprintf(name, sizeof(name), "pmf_loop_%u_%u", port->port_id, id);
 	/* Relaxed tail: a producer that is preempted inside does not hold up the others. */
 	q->loop = rte_ring_create(name, LOOP_RING, port->socket_id,
@@ -178,6 +179,9 @@ static void queue_close(struct pmf_queue *q)
 {
 	void *m;
 
+	if (!q->port) /* never opened */
+		return;
+	pmf_queue_intr_close(q);
 	rte_pktmbuf_free_bulk(q->stash, q->nstash);
 	rte_pktmbuf_free_bulk(q->stage, q->nstage);
 	q->nstash = q->nstage = 0;
@@ -278,6 +282,7 @@ int pmf_port_open(const struct pmf_port_conf *conf, struct pmf_port **out, char 
 	port->nqueues = conf->nqueues;
 	port->vlan = conf->vlan;
 	port->dscp = conf->dscp;
+	port->announce_due = PMF_NS_NEVER;
 	port->socket_id = rte_eth_dev_socket_id(port_id);
 	ret = port_build(port, err, errlen);
 	if (ret)

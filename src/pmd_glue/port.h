@@ -100,6 +100,8 @@ struct pmf_queue {
 	struct rte_ring *loop;	      /* frames from this process to this queue (mbufs); MP/SC */
 	struct pmf_faults *faults;    /* NULL when off */
 	struct pmf_capture *capture;  /* NULL when off */
+	int intr_fd;	  /* our epoll, -1: none; what pmf_queue_intr_fd() gives */
+	int intr_src;	  /* the driver's descriptor in it, -1: none yet */
 	uint16_t nstash;
 	struct rte_mbuf *stash[PMF_BURST]; /* taken from tx_pool at once, handed out one by one */
 	struct rte_mbuf *stage[PMF_TX_STAGE];
@@ -122,6 +124,8 @@ struct pmf_port {
 	int socket_id;
 	_Atomic bool link_up; /* written by the helper thread, read by anyone */
 	_Atomic bool announce; /* link came up: the owner of queue 0 tells the neighbours */
+	uint8_t announced;     /* how often since; this and the next: owner of queue 0 */
+	pmf_ns_t announce_due;
 	uint8_t ip6_ll[16];    /* link-local, from the MAC address; source of solicitations */
 	struct pmf_port_conf conf;
 	const struct pmf_quirks *quirks;
@@ -157,18 +161,20 @@ void pmf_port_service(struct pmf_port *port, void (*quiesce)(void *), void (*res
 void pmf_port_stats_get(const struct pmf_port *port, struct pmf_port_stats *out);
 
 /**
- * Descriptor that becomes readable when frames wait on queue @p q, for epoll. It may change when the
- * link goes down and up again. Any thread.
- * @return the descriptor, owned by the driver; -ENOTSUP: this driver has no rx interrupts, or not
- *         while the link is down
+ * Descriptor that becomes readable when frames arrive on queue @p q while its interrupt is armed, for
+ * poll or epoll of any kind. Never read from. The same from opening to closing the port. Any thread.
+ * @return the descriptor, owned by the queue; -ENOTSUP: this driver has no rx interrupts
  */
 int pmf_queue_intr_fd(const struct pmf_queue *q);
 
 /**
- * Let the descriptor signal the next frame; look at the queue once more after arming. Owner of the
- * engine. @return 0 or a negative errno
+ * Let the descriptor signal the next frame, and forget earlier signals; receive once more after it
+ * before sleeping. Owner of the engine. Costs system calls.
+ * @return 0; -ENOTSUP: no interrupt, or not now, the link being down: sleep by time only
  */
 int pmf_queue_intr_arm(struct pmf_queue *q);
+
+/** No more signals, which cost the other side something. Owner of the engine. */
 void pmf_queue_intr_disarm(struct pmf_queue *q);
 
 /** @return whether @p ip (16 bytes, port ignored) is an address of @p port. Any thread. */

@@ -170,13 +170,13 @@ static int socket_reclaim(const char *path, int type, char *err, size_t errlen)
 static int socket_await(const char *path, char *err, size_t errlen)
 {
 	const struct timespec pause = {.tv_nsec = 20 * 1000000};
-	const unsigned int tries = 250;
+	const unsigned int tries = 500;
 	unsigned int i;
 
 	for (i = 0; access(path, F_OK) != 0; i++) {
 		if (i == tries) {
 			snprintf(err, errlen,
-				 "nobody has made %s within 5 seconds; start the process at the other "
+				 "nobody has made %s within 10 seconds; start the process at the other "
 				 "end (the vhost side) first",
 				 path);
 			return -ENOTCONN;

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The pmf authors
  *
  * What a port needs between passes: its link watched, and devices restarted whose driver does not
- * find a returned peer by itself. Helper thread only. Rx interrupts stand here too.
+ * find a returned peer by itself. Helper thread only.
  */
 #include <stdatomic.h>
 
@@ -37,25 +37,4 @@ void pmf_port_service(struct pmf_port *port, void (*quiesce)(void *), void (*res
 	(void)pmf_port_start(port, err, sizeof(err));
 	if (resume)
 		resume(arg);
-}
-
-int pmf_queue_intr_fd(const struct pmf_queue *q)
-{
-	int fd;
-
-	if (!q->port->rx_intr || !atomic_load_explicit(&q->port->link_up, memory_order_relaxed))
-		return -ENOTSUP;
-	fd = rte_eth_dev_rx_intr_ctl_q_get_fd(q->port_id, q->queue_id);
-	return fd >= 0 ? fd : -ENOTSUP;
-}
-
-int pmf_queue_intr_arm(struct pmf_queue *q)
-{
-	return q->port->rx_intr ? rte_eth_dev_rx_intr_enable(q->port_id, q->queue_id) : -ENOTSUP;
-}
-
-void pmf_queue_intr_disarm(struct pmf_queue *q)
-{
-	if (q->port->rx_intr)
-		rte_eth_dev_rx_intr_disable(q->port_id, q->queue_id);
 }

@@ -22,6 +22,8 @@ struct glue_test {
 struct glue_suite {
 	const char *name;
 	const struct glue_test *tests; /* ends with a name of NULL */
+	int (*init)(void);	       /* 0: went well; may be NULL, as the next */
+	int (*fini)(void);
 };
 
 /* splitmix64 */
@@ -56,7 +58,7 @@ static inline int glue_run(const struct glue_suite *suites, size_t n)
 	if (CU_initialize_registry() != CUE_SUCCESS)
 		return 2;
 	for (size_t i = 0; i < n; i++) {
-		CU_pSuite s = CU_add_suite(suites[i].name, NULL, NULL);
+		CU_pSuite s = CU_add_suite(suites[i].name, suites[i].init, suites[i].fini);
 
 		if (!s)
 			return 2;
@@ -66,7 +68,7 @@ static inline int glue_run(const struct glue_suite *suites, size_t n)
 	}
 	CU_basic_set_mode(CU_BRM_VERBOSE);
 	CU_basic_run_tests();
-	failed = CU_get_number_of_failures();
+	failed = CU_get_number_of_failures() + CU_get_number_of_suites_failed();
 	CU_cleanup_registry();
 	return failed ? 1 : 0;
 }

@@ -5,6 +5,9 @@
  */
 #include "port_test.h"
 
+#include <pthread.h>
+#include <signal.h>
+
 #include "pmd_glue/eal.h"
 
 struct pmf_port *port;
@@ -79,12 +82,22 @@ bool port_test_tx(struct frame *out)
 int main(void)
 {
 	static const struct glue_suite suites[] = {
-		{"frame_rx", frame_rx_tests}, {"frame_tx", frame_tx_tests},
-		{"answers", answers_tests},   {"neigh", neigh_tests},
+		{"frame_rx", frame_rx_tests},
+		{"frame_tx", frame_tx_tests},
+		{"answers", answers_tests},
+		{"neigh", neigh_tests},
 		{"port", port_tests},
+		{"link", link_tests, link_tests_init, link_tests_fini},
 	};
-	const struct pmf_eal_conf conf = {.huge = PMF_HUGE_OFF, .extra = "--no-telemetry"};
+	const struct pmf_eal_conf conf = {
+		.huge = PMF_HUGE_OFF, .single_file = true, .extra = "--no-telemetry"};
+	sigset_t pipe;
 	char err[256];
+
+	/* As the helper thread does: virtio-user writes to sockets that may have closed. */
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe, NULL);
 
 	if (pmf_eal_start(&conf, err, sizeof(err)) != 0) {
 		printf("%s\n", err);
