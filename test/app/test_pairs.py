@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The pmf authors
+"""pmf-perf as users start it, over providers that every machine has.
+
+    test_pairs.py PMF_PERF tcp|shm
+
+Server and client as real processes: each mode, each direction, one to many, many to one, every
+output format, the prompt, and the ways to fail. Prints TAP.
+"""
+
+import csv
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+
+PERF, PROVIDER = sys.argv[1:3]
+ENV = dict(os.environ, FI_TCP_IFACE="lo")
+SECONDS = 30
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return str(s.getsockname()[1])
+
+
+def start(*args, stdin=subprocess.DEVNULL):
+    return subprocess.Popen([PERF, "--provider", PROVIDER, *args], env=ENV, text=True, stdin=stdin,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+class Server:
+    """A server that listens, and what its clients call it."""
+
+    def __init__(self, *args):
+        port = free_port()
+        if PROVIDER == "shm":
+            self.peer, own = f"pmf-test-{os.getpid()}:{port}", ["--name", f"pmf-test-{os.getpid()}"]
+        else:
+            self.peer, own = f"127.0.0.1:{port}", ["--bind", "127.0.0.1"]
+        self.process = start("--listen", "--port", port, *own, *args)
+        line = self.process.stdout.readline()
+        assert line.startswith("listening on "), line + self.process.stderr.read()
+
+    def end(self, status=0):
+        out, err = self.process.communicate(timeout=SECONDS)
+        assert self.process.returncode == status, f"server: {self.process.returncode} {err}"
+        return out, err
+
+
+def finish(process, status=0, text=None):
+    out, err = process.communicate(text, timeout=SECONDS)
+    assert process.returncode == status, f"client: {process.returncode} {out} {err}"
+    return out, err
+
+
+def rows(*args):
+    """One server, one client, JSON."""
+    server = Server()
+    out, _ = finish(start("--peer", server.peer, "--format", "json", *args))
+    server.end()
+    return json.loads(out)["results"]
+
+
+def test_latency():
+    got = rows("--mode", "lat", "--size", "0,8,4k", "--count", "300", "--verify")
+    assert [r["bytes"] for r in got] == [0, 8, 4096]
+    for r in got:
+        t = r["half_rtt_us"]
+        assert r["messages"] == 300 and r["verified"]
+        assert 0 < t["min"] <= t["p50"] <= t["p99"] <= t["p99.9"] <= t["max"]
+
+
+def test_streams_in_every_direction():
+    for direction, flows in (("tx", 1), ("rx", 1), ("both", 2)):
+        got = rows("--mode", "rate,bw", "--size", "8,64k", "--count", "500", "--verify",
+                   "--direction", direction)
+        assert [r["mode"] for r in got] == ["rate", "rate", "bw", "bw"]
+        for r in got:
+            assert r["messages"] == 500 * flows, r
+            assert (r["tx_messages_per_s"] > 0) == (direction != "rx"), r
+            assert (r["rx_messages_per_s"] > 0) == (direction != "tx"), r
+
+
+def test_bursts_and_inject():
+    for args in (["--more", "8"], ["--inject", "on"], ["--window", "1"], ["--warmup", "0"],
+                 ["--walk", "1m"], ["--register"]):
+        got = rows("--mode", "rate", "--size", "8", "--count", "1000", "--verify", *args)
+        assert got[0]["messages"] == 1000, (args, got)
+
+
+def test_by_time():
+    got = rows("--mode", "rate,lat", "--size", "8", "--duration", "100ms")
+    for r in got:
+        assert 0.05 < r["seconds"] < 5 and r["messages"] > 0, r
+
+
+def test_one_to_many():
+    servers = [Server(), Server()]
+    peers = [a for s in servers for a in ("--peer", s.peer)]
+    out, _ = finish(start(*peers, "--mode", "lat,rate", "--size", "8", "--count", "200",
+                          "--direction", "both", "--verify", "--format", "json"))
+    for s in servers:
+        s.end()
+    lat, rate = json.loads(out)["results"]
+    assert lat["messages"] == 400 and lat["partners"] == 2
+    assert rate["messages"] == 800
+
+
+def test_many_to_one():
+    server = Server("--clients", "2")
+    clients = [start("--peer", server.peer, "--mode", "lat,rate", "--size", "0,8", "--count", "200",
+                     "--direction", "both", "--verify", "--format", "json") for _ in range(2)]
+    for c in clients:
+        out, _ = finish(c)
+        assert [r["messages"] for r in json.loads(out)["results"]] == [200, 200, 400, 400]
+    server.end()
+
+
+def test_csv():
+    server = Server()
+    out, _ = finish(start("--peer", server.peer, "--size", "1-4", "--count", "100", "-f", "csv"))
+    server.end()
+    got = list(csv.DictReader(io.StringIO(out)))
+    assert [r["bytes"] for r in got] == ["1", "2", "4"]
+    assert all(float(r["half_rtt_p50_us"]) > 0 for r in got)
+
+
+def test_server_serves_again_until_it_is_stopped():
+    server = Server("--forever")
+    for _ in range(2):
+        finish(start("--peer", server.peer, "--count", "50"))
+    server.process.terminate()
+    server.end()
+
+
+def test_prompt():
+    server = Server()
+    client = start("--peer", server.peer, "-i", stdin=subprocess.PIPE)
+    out, err = finish(client, 1, "set mode rate\nset count 1000\nshow config\nstart\nwait\n"
+                                 "bogus\nset duration 1m\nset mode bw\nstart\nstop\nwait\nquit\n")
+    server.end()
+    assert "mode rate" in out and "\nrate " in out and "\nbw " in out, out
+    assert "'bogus' is no command" in err, err
+
+
+def fails(status, *args):
+    out, err = finish(subprocess.Popen([PERF, *args], env=ENV, text=True, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE), status)
+    assert err.startswith("pmf-perf: ") and err.count("\n") == 1 and out == "", (out, err)
+    return err
+
+
+def test_failures_are_one_sentence():
+    fails(2)
+    fails(2, "--bogus")
+    fails(2, "--peer", "a", "--size", "many")
+    fails(1, "-p", "nothing", "--peer", "a")
+    assert "EAL did not start" in fails(1, "--bogus", "--", "--listen")
+    assert "EAL did not start" in fails(1, "--vdev=net_nothing0", "--no-huge", "--no-shconf", "-m",
+                                        "64", "--", "--listen")
+    peer = f"127.0.0.1:{free_port()}" if PROVIDER == "tcp" else "pmf-test-nobody"
+    assert "did not answer" in fails(1, "-p", PROVIDER, "--peer", peer, "--timeout", "300ms")
+
+
+def test_a_killed_peer_ends_the_other():
+    server = Server("--timeout", "1")
+    client = start("--peer", server.peer, "--mode", "rate", "--duration", "1m", "--timeout", "1",
+                   "-v")
+    client.stdout.readline()
+    client.kill()
+    client.communicate()
+    _, err = server.end(1)
+    assert err.startswith("pmf-perf: "), err
+
+
+def test_clients_that_do_not_come():
+    server = Server("--clients", "2", "--timeout", "500ms")
+    _, err = finish(start("--peer", server.peer), 1)
+    assert "only 1 of 2 clients came" in err, err
+    server.end(1)
+
+
+def main():
+    tests = [f for name, f in sorted(globals().items()) if name.startswith("test_")]
+    failed = 0
+    print(f"1..{len(tests)}")
+    for n, test in enumerate(tests, 1):
+        t0 = time.monotonic()
+        try:
+            test()
+            print(f"ok {n} - {test.__name__} # {time.monotonic()-t0:.1f}", flush=True)
+        except Exception as e:  # pylint: disable=broad-except
+            failed += 1
+            print(f"not ok {n} - {test.__name__}", flush=True)
+            print("\n".join("# " + line for line in f"{type(e).__name__}: {e}".splitlines()))
+    return 1 if failed else 0
+
+
+sys.exit(main())
