@@ -16,7 +16,9 @@
 
 int pmf_wait_open(struct pmf_wait *w, int obj)
 {
-	*w = (struct pmf_wait){.fd = -1};
+	memset(w, 0, sizeof(*w));
+	w->fd = -1;
+	atomic_flag_clear(&w->draining);
 	switch (obj) {
 	case FI_WAIT_NONE:
 		return 0;
@@ -39,15 +41,16 @@ void pmf_wait_close(struct pmf_wait *w)
 	w->fd = -1;
 }
 
-/* The write cannot fail but for a counter at its limit, and then the descriptor is ready anyway. */
+/* The write cannot fail but for a counter at its limit, which 2^64 wake-ups would take. */
 static void wait_write(struct pmf_wait *w)
 {
 	uint64_t one = 1;
-	ssize_t n = write(w->fd, &one, sizeof(one));
+	ssize_t n;
 
+	/* Counted first: who drains knows how many are due. */
+	atomic_fetch_add_explicit(&w->writes, 1, memory_order_acq_rel);
+	n = write(w->fd, &one, sizeof(one));
 	(void)n;
-	/* After the write: a reader that sees it finds something to drain. */
-	atomic_store_explicit(&w->written, 1, memory_order_release);
 }
 
 static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
@@ -102,15 +105,29 @@ void pmf_wait_arm_poll(struct pmf_wait *w)
 	atomic_fetch_or_explicit(&w->armed, PMF_WAIT_POLLED, memory_order_acq_rel);
 }
 
+void pmf_wait_disarm_poll(struct pmf_wait *w)
+{
+	atomic_fetch_and_explicit(&w->armed, ~PMF_WAIT_POLLED, memory_order_acq_rel);
+}
+
 void pmf_wait_drain(struct pmf_wait *w)
 {
-	uint64_t value;
-	ssize_t n;
+	uint64_t got = 0, value;
+	uint32_t due;
 
-	if (w->fd < 0 || !atomic_exchange_explicit(&w->written, 0, memory_order_acquire))
+	if (w->fd < 0 || atomic_flag_test_and_set_explicit(&w->draining, memory_order_acquire))
 		return;
-	n = read(w->fd, &value, sizeof(value));
-	(void)n; /* another reader may have been quicker */
+	due = atomic_exchange_explicit(&w->writes, 0, memory_order_acq_rel);
+	while (got < due) {
+		/* The descriptor sums up what is written to it. */
+		if (read(w->fd, &value, sizeof(value)) == sizeof(value))
+			got += value;
+		else
+			sched_yield(); /* a producer is between count and write */
+	}
+	if (got > due) /* later ones came along: they were counted before they were written */
+		atomic_fetch_sub_explicit(&w->writes, (uint32_t)(got - due), memory_order_acq_rel);
+	atomic_flag_clear_explicit(&w->draining, memory_order_release);
 }
 
 int pmf_wait_sleep(struct pmf_wait *w, uint32_t ticket, int ms)

@@ -26,7 +26,8 @@ struct pmf_wait {
 	bool yield;		   /* FI_WAIT_YIELD: readers spin with sched_yield */
 	_Atomic uint32_t armed;	   /* written by readers; producers take PMF_WAIT_POLLED out */
 	_Atomic uint32_t ticket;   /* counts wake-ups of sleepers; the futex */
-	_Atomic uint32_t written;  /* set by producers after a write, taken by who drains */
+	_Atomic uint32_t writes;   /* to the descriptor, counted before each, and not drained yet */
+	atomic_flag draining;	   /* one reader drains at a time */
 	_Atomic uint32_t signaled; /* fi_cq_signal not consumed yet */
 };
 
@@ -64,12 +65,18 @@ uint32_t pmf_wait_arm(struct pmf_wait *w);
 void pmf_wait_disarm(struct pmf_wait *w);
 /** fi_trywait: the caller will poll the descriptor. Look at the queue again after this. */
 void pmf_wait_arm_poll(struct pmf_wait *w);
+/** fi_trywait says no after all: the promise is taken back. */
+void pmf_wait_disarm_poll(struct pmf_wait *w);
 
-/** Make the descriptor quiet if it was written. Readers call it *before* they look at the queue. */
+/**
+ * Make the descriptor quiet if it was written, or is being written: then wait for that write, so
+ * that it is not ready on a queue that is read empty. Readers call it *before* they look at the
+ * queue.
+ */
 void pmf_wait_drain(struct pmf_wait *w);
 static inline void pmf_wait_quiet(struct pmf_wait *w)
 {
-	if (pmf_unlikely(atomic_load_explicit(&w->written, memory_order_relaxed)))
+	if (pmf_unlikely(atomic_load_explicit(&w->writes, memory_order_relaxed)))
 		pmf_wait_drain(w);
 }
 

@@ -83,7 +83,26 @@ int pmf_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, voi
 	return 0;
 }
 
-/* @return whether the caller may go to sleep on this object's descriptor */
+/* Armed first, then looked at: what comes later writes the descriptor. */
+static int trywait_on(struct pmf_wait *w, bool (*is_quiet)(struct fid *), struct fid *fid)
+{
+	pmf_wait_arm_poll(w);
+	if (is_quiet(fid))
+		return 0;
+	pmf_wait_disarm_poll(w);
+	return -FI_EAGAIN;
+}
+
+static bool cq_is_quiet(struct fid *fid)
+{
+	return pmf_cq_is_empty((struct pmf_cq *)fid);
+}
+
+static bool cntr_is_quiet(struct fid *fid)
+{
+	return !pmf_cntr_changed((struct pmf_cntr *)fid);
+}
+
 static int trywait_one(struct fid *fid)
 {
 	struct pmf_cntr *cntr;
@@ -93,13 +112,11 @@ static int trywait_one(struct fid *fid)
 	case FI_CLASS_CQ:
 		cq = (struct pmf_cq *)fid;
 		pmf_progress_run(cq->progress);
-		pmf_wait_arm_poll(&cq->wait);
-		return pmf_cq_is_empty(cq) ? 0 : -FI_EAGAIN;
+		return trywait_on(&cq->wait, cq_is_quiet, fid);
 	case FI_CLASS_CNTR:
 		cntr = (struct pmf_cntr *)fid;
 		pmf_progress_run(cntr->progress);
-		pmf_wait_arm_poll(&cntr->wait);
-		return pmf_cntr_changed(cntr) ? -FI_EAGAIN : 0;
+		return trywait_on(&cntr->wait, cntr_is_quiet, fid);
 	case FI_CLASS_EQ:
 		/* Its descriptor is ready exactly while an event is there. */
 		return pmf_eq_is_empty((struct pmf_eq *)fid) ? 0 : -FI_EAGAIN;
