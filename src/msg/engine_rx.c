@@ -121,7 +121,7 @@ static int count_starts(const uint8_t *p, size_t len, bool *data)
 
 	*data = false;
 	while (len && (n = pmf_rec_get(p, len, &rec)) > 0) {
-		size_t all = (size_t)n + rec.len;
+		size_t all = (size_t)n; /* its payload included */
 
 		if (rec.type == PMF_RT_START)
 			starts++;
