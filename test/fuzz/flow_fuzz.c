@@ -10,7 +10,7 @@
 
 #include "fuzz.h"
 
-#define WINDOW 64
+#define WINDOW 32
 #define ITEMS 64
 #define CONN 0x5678000000000001ull
 #define PEER_CONN 0x1234000000000001ull

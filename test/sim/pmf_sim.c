@@ -249,8 +249,9 @@ static const char *check_options(struct options *o)
 	c->flow.first_credit = PMF_MIN(c->flow.first_credit, c->flow.rx_credit);
 	if (c->nodes < 2 || c->nodes > SIM_MAX_NODES)
 		return "--nodes is 2 to 64";
-	if (c->flow.window < 64 || (c->flow.window & (c->flow.window - 1)) != 0)
-		return "--window is a power of two, 64 at least";
+	if (c->flow.window == 0 || c->flow.window > 32768 ||
+	    (c->flow.window & (c->flow.window - 1)) != 0)
+		return "--window is a power of two, 32768 at most";
 	if (c->flow.max_payload < PMF_WIRE_MIN_PAYLOAD || c->flow.max_payload > SIM_MAX_FRAME)
 		return "--payload is 1200 to 9216";
 	if (c->gbps <= 0 || o->outstanding == 0 || c->receives == 0)

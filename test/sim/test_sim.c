@@ -550,17 +550,19 @@ static void test_held_back_by_the_dead(void)
 	end();
 }
 
-static void test_small_window(void)
+static void test_small_windows(void)
 {
-	begin();
-	conf.flow.window = 64;
-	conf.fault.loss = conf.fault.dup = 1u << 26;
-	conf.fault.reorder = 1u << 28;
-	conf.fault.span = 60;
-	open_sim();
-	both_ways(10000);
-	CU_ASSERT_TRUE(sim_run(&sim, STALL, NULL) && sim_settle(&sim));
-	end();
+	for (uint32_t window = 1; window <= 64; window *= 2) {
+		begin();
+		conf.flow.window = window;
+		conf.fault.loss = conf.fault.dup = 1u << 26;
+		conf.fault.reorder = 1u << 28;
+		conf.fault.span = 60;
+		open_sim();
+		both_ways(1000);
+		CU_ASSERT_TRUE(sim_run(&sim, STALL, NULL) && sim_settle(&sim));
+		end();
+	}
 }
 
 /* ---- closing ---- */
@@ -714,7 +716,7 @@ int main(void)
 		{"hardly any memory, and faults", test_tiny_memory_and_faults},
 		{"a receiver that posts nothing for long", test_nobody_receives_for_long},
 		{"a receiver that posts nothing and dies", test_held_back_by_the_dead},
-		{"the smallest window", test_small_window},
+		{"windows of 1 to 64 packets", test_small_windows},
 		{"an endpoint closes with messages under way", test_abort},
 		{"numbers beyond 32 bits", test_numbers_wrap},
 		{"one altered bit is found", test_one_altered_bit_is_found},
