@@ -95,21 +95,44 @@ static void kept_write(struct pmf_capture *c, struct kept *k)
 	/* A full disk ends the capture's use, not the traffic. */
 	(void)rte_pcapng_write_packets(c->file, k->m, k->n);
 	pthread_mutex_unlock(&c->lock);
+	/* Against its documentation the library keeps the mbufs ours. */
+	rte_pktmbuf_free_bulk(k->m, k->n);
 	k->n = 0;
 }
 
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 7, 0, 0)
 static struct rte_mbuf *frame_copy(struct pmf_capture *c, struct pmf_queue *q,
 				   const struct rte_mbuf *m, bool out)
 {
-	const enum rte_pcapng_direction dir =
-		out ? RTE_PCAPNG_DIRECTION_OUT : RTE_PCAPNG_DIRECTION_IN;
-
-#if RTE_VERSION >= RTE_VERSION_NUM(23, 7, 0, 0)
-	return rte_pcapng_copy(q->port_id, q->queue_id, m, c->pool, UINT32_MAX, dir, NULL);
-#else
-	return rte_pcapng_copy(q->port_id, q->queue_id, m, c->pool, UINT32_MAX, rte_rdtsc(), dir);
-#endif
+	return rte_pcapng_copy(q->port_id, q->queue_id, m, c->pool, UINT32_MAX,
+			       out ? RTE_PCAPNG_DIRECTION_OUT : RTE_PCAPNG_DIRECTION_IN, NULL);
 }
+#else
+/*
+ * These releases scale times with an unlocked state of the process, which a time that is older than
+ * the state's throws centuries ahead, for good. So the clock is read under a lock, and a first time
+ * is given from the future, since the state is made only after it was read.
+ */
+static struct rte_mbuf *frame_copy(struct pmf_capture *c, struct pmf_queue *q,
+				   const struct rte_mbuf *m, bool out)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static bool scaled;
+	struct rte_mbuf *copy;
+
+	pthread_mutex_lock(&lock);
+	if (!scaled) {
+		scaled = true;
+		rte_pktmbuf_free(rte_pcapng_copy(q->port_id, q->queue_id, m, c->pool, UINT32_MAX,
+						 rte_rdtsc() + rte_get_tsc_hz() / 2,
+						 RTE_PCAPNG_DIRECTION_OUT));
+	}
+	copy = rte_pcapng_copy(q->port_id, q->queue_id, m, c->pool, UINT32_MAX, rte_rdtsc(),
+			       out ? RTE_PCAPNG_DIRECTION_OUT : RTE_PCAPNG_DIRECTION_IN);
+	pthread_mutex_unlock(&lock);
+	return copy;
+}
+#endif
 
 void pmf_capture_frames(struct pmf_queue *q, struct rte_mbuf *const *m, uint16_t n, bool out)
 {
