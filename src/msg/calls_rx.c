@@ -40,6 +40,7 @@ static inline __attribute__((always_inline)) ssize_t post(struct fid_ep *fid, co
 	}
 	rx->niov = n;
 	rte_ring_enqueue(ep->rx_ring, rx);
+	pmf_ep_posted(ep);
 	return 0;
 }
 

@@ -146,6 +146,7 @@ static inline __attribute__((always_inline)) ssize_t post(struct fid_ep *fid, co
 	fill(tx, p, (size_t)len);
 	/* cannot fail: the ring has room for every transfer of the endpoint */
 	rte_ring_enqueue(ep->tx_ring, tx);
+	pmf_ep_posted(ep);
 	kick(ep, p->flags);
 	return 0;
 }

@@ -100,6 +100,7 @@ int pmf_engine_open(struct pmf_queue *q, const struct pmf_conf *conf, struct pmf
 	TAILQ_INIT(&e->actives);
 	TAILQ_INIT(&e->eps);
 	TAILQ_INIT(&e->orphans);
+	pmf_busy_init(e);
 	LIST_INIT(&e->stalled);
 	pmf_wheel_init(&e->wheel, pmf_clock_ns());
 	pmf_random(&e->key, sizeof(e->key));
@@ -176,17 +177,25 @@ bool pmf_engine_pass(struct pmf_engine *e)
 	e->stats.passes++;
 	if (pmf_unlikely(!LIST_EMPTY(&e->stalled)))
 		pmf_complete_retry(e);
-	TAILQ_FOREACH(ep, &e->eps, link)
-		busy |= pmf_engine_receives(e, ep, now);
+	if (pmf_unlikely(atomic_load_explicit(&e->announced, memory_order_relaxed)))
+		pmf_busy_collect(e);
+	TAILQ_FOREACH(ep, &e->busy, busy_link) {
+		if (!pmf_engine_receives(e, ep, now))
+			continue;
+		ep->busy_at = now;
+		busy = true;
+	}
 	if (pmf_engine_receive(e, now)) {
 		busy = true;
 		e->idle_rx = 0;
 	} else {
 		e->idle_rx++;
 	}
-	TAILQ_FOREACH(ep, &e->eps, link) {
-		if (pmf_engine_submit(e, ep, now))
+	TAILQ_FOREACH(ep, &e->busy, busy_link) {
+		if (pmf_engine_submit(e, ep, now)) {
+			ep->busy_at = now;
 			busy = true;
+		}
 		if (ep->unkicked)
 			atomic_store_explicit(&ep->unkicked, 0, memory_order_relaxed);
 	}
@@ -200,6 +209,7 @@ bool pmf_engine_pass(struct pmf_engine *e)
 		if (e->q->queue_id == 0)
 			pmf_queue_tick(e->q, now);
 		pmf_eflow_rest(e, now);
+		pmf_busy_forget(e, now);
 		if (!TAILQ_EMPTY(&e->orphans))
 			pmf_ep_reap(e, now);
 	}

@@ -64,6 +64,9 @@ struct pmf_engine {
 	bool manual_acks; /* the reader drives: two empty passes flush acknowledgements */
 	struct pmf_eflowq ready, acks, actives;
 	struct pmf_epq eps, orphans;
+	struct pmf_epq busy; /* of eps those that have posted lately: what a pass looks at */
+	bool can_forget;     /* endpoints leave it: the kernel has membarrier(2) */
+	_Atomic(struct pmf_ep *) announced PMF_CACHE_ALIGNED; /* pushed by posters, taken by the owner */
 	struct pmf_wheel wheel;
 	struct pmf_eflow **flows; /* by index */
 	uint32_t nflows, flows_cap, flow_free_hint;
@@ -135,6 +138,12 @@ void pmf_engine_kick(struct pmf_engine *e, struct pmf_ep *ep, bool batch);
 
 /** Take over the receives posted on @p ep. @return whether there were any. */
 bool pmf_engine_receives(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now);
+
+/* engine_busy.c */
+void pmf_busy_init(struct pmf_engine *e);
+void pmf_busy_collect(struct pmf_engine *e);
+void pmf_busy_forget(struct pmf_engine *e, pmf_ns_t now);
+void pmf_busy_remove(struct pmf_engine *e, struct pmf_ep *ep);
 
 /* engine_rx.c */
 bool pmf_engine_receive(struct pmf_engine *e, pmf_ns_t now);

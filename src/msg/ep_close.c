@@ -128,6 +128,7 @@ static void leave_engine(struct pmf_engine *e, struct pmf_ep *ep)
 	pmf_ns_t now = pmf_clock_ns();
 
 	TAILQ_REMOVE(&e->eps, ep, link);
+	pmf_busy_remove(e, ep);
 	e->ep_of_port[ep->addr.port] = NULL;
 	drop_ring(e, ep, now);
 	pmf_match_ep_end(e, ep);

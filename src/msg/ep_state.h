@@ -51,9 +51,14 @@ struct pmf_ep {
 
 	/* Posting threads. A hint only: written racily under FI_THREAD_SAFE, which costs a pass at most. */
 	_Atomic uint32_t unkicked PMF_CACHE_ALIGNED; /* posts since the engine last drained the ring */
+	_Atomic uint32_t listed; /* engine looks here, or is about to; set by posters, cleared by the owner */
+	struct pmf_ep *announced_next; /* engine->announced; whoever set `listed` */
 
 	/* The engine owner's. */
 	TAILQ_ENTRY(pmf_ep) link PMF_CACHE_ALIGNED; /* engine->eps or engine->orphans */
+	TAILQ_ENTRY(pmf_ep) busy_link; /* engine->busy */
+	bool busy;		       /* on it */
+	pmf_ns_t busy_at;	       /* the last pass that found a post */
 	struct pmf_rxq posted;
 	uint32_t nposted;
 	uint32_t nflows;
@@ -66,6 +71,16 @@ struct pmf_ep {
 static inline struct pmf_ep *pmf_ep_of(struct fid_ep *fid)
 {
 	return (struct pmf_ep *)fid;
+}
+
+void pmf_busy_announce(struct pmf_ep *ep);
+
+/** A poster has put an entry on a ring: see that a pass looks there. The fence is engine_busy.c's. */
+static inline void pmf_ep_posted(struct pmf_ep *ep)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	if (pmf_unlikely(!atomic_load_explicit(&ep->listed, memory_order_relaxed)))
+		pmf_busy_announce(ep);
 }
 
 static inline struct pmf_tx *pmf_ep_tx(struct pmf_ep *ep, uint32_t i)
