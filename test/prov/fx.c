@@ -236,14 +236,14 @@ static int take(struct fid_cq *cq, struct fx_comp *out)
 	return fi_cq_readerr(cq, &out->err, 0) == 1 ? 1 : -1;
 }
 
-/* What the provider has counted: why a wait came to its deadline. */
-static void dump_stats(struct fx *f)
+void fx_explain(struct fx *f, const struct fx_comp *c)
 {
 	struct pmf_stats_ops *ops;
 	struct pmf_peer_info peers[16];
 	struct pmf_stat stats[512];
 	size_t n = 512, np = 16;
 
+	printf("\n    error %d (%s)\n", c->err.err, fi_strerror(c->err.err));
 	if (fi_open_ops(&f->domain->fid, PMF_STATS_OPS, 0, (void **)&ops, NULL))
 		return;
 	ops->get(&f->domain->fid, stats, &n);
@@ -264,11 +264,8 @@ bool fx_wait(struct fx *f, struct fid_cq *cq, struct fx_comp *out)
 
 	while ((got = take(cq, out)) == 0 && fx_now_ms() < end)
 		fx_progress(f);
-	if (!got || (got == 1 && out->err.err && out->err.err != FI_ETRUNC &&
-		     out->err.err != FI_ECANCELED)) {
-		printf("  error %d after %.0f ms\n", out->err.err, fx_now_ms() - end + FX_MS);
-		dump_stats(f);
-	}
+	if (!got)
+		fx_explain(f, out);
 	return got == 1;
 }
 

@@ -107,6 +107,8 @@ struct fx_comp {
 
 /** Wait for one completion of any kind on @p cq. @return false at the deadline */
 bool fx_wait(struct fx *f, struct fid_cq *cq, struct fx_comp *out);
+/** Print what the provider has counted: why a wait went wrong. */
+void fx_explain(struct fx *f, const struct fx_comp *c);
 /** The same, as an assertion: a success entry with this context. */
 #define FX_WAIT_OK(f, cq, ctx, out)                            \
 	do {                                                   \
