@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * fi_getinfo: rows E7, F6, F8; and event queues as RDM programs use them (E11). The variables are
+ * this program's own: it changes them, and only the last tests open a domain.
+ */
+#include "fx.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+static const char two_ports[] = "net_ring0 10.99.0.1/24 fd00:99::1/64; net_ring1 10.98.0.1/16 "
+				"gw=10.98.0.254";
+
+static int info_of(const char *node, const char *service, uint64_t flags,
+		   const struct fi_info *hints, struct fi_info **info)
+{
+	*info = NULL;
+	return fi_getinfo(FX_API, node, service, flags, hints, info);
+}
+
+static unsigned int count(const struct fi_info *info)
+{
+	unsigned int n = 0;
+
+	for (; info; info = info->next)
+		n++;
+	return n;
+}
+
+static struct fi_info *usual_hints(uint32_t format)
+{
+	struct fx_opt opt = {.addr_format = format};
+
+	return fx_hints(&opt);
+}
+
+static unsigned int threads(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	unsigned int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n - 2;
+}
+
+static void test_E7_nothing_without_a_port(void)
+{
+	struct fi_info *hints = usual_hints(0), *info;
+
+	unsetenv("FI_PMF_PORT");
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	setenv("FI_PMF_PORT", "", 1);
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	setenv("FI_PMF_PORT", "net_ring0 nonsense", 1);
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	fi_freeinfo(hints);
+}
+
+/* Every field that a caller may look at, for a caller that asks for nothing. */
+static void test_E7_getinfo_starts_and_prints_nothing(void)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+	int out = dup(1), pipe_fd[2];
+	char byte;
+
+	setenv("FI_PMF_PORT", two_ports, 1);
+	CU_ASSERT_EQUAL_FATAL(pipe2(pipe_fd, O_NONBLOCK), 0);
+	fflush(stdout);
+	dup2(pipe_fd[1], 1);
+	hints->fabric_attr->prov_name = strdup("pmf");
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), 0);
+	dup2(out, 1);
+	CU_ASSERT_EQUAL(read(pipe_fd[0], &byte, 1), -1);
+	CU_ASSERT_EQUAL(threads(), 1);
+	/* each port, each of its address families */
+	CU_ASSERT_EQUAL(count(info), 3);
+	for (struct fi_info *i = info; i; i = i->next) {
+		CU_ASSERT_STRING_EQUAL(i->fabric_attr->prov_name, "pmf");
+		CU_ASSERT_EQUAL(i->ep_attr->type, FI_EP_RDM);
+		CU_ASSERT(i->caps & FI_MSG);
+		CU_ASSERT_EQUAL(i->mode, 0);
+		CU_ASSERT_PTR_NOT_NULL(i->src_addr);
+		CU_ASSERT(i->src_addrlen < 56);
+		CU_ASSERT_EQUAL(i->domain_attr->max_ep_tx_ctx, 1);
+	}
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+	close(out);
+	close(pipe_fd[0]);
+	close(pipe_fd[1]);
+}
+
+static void test_F6_names(void)
+{
+	struct fi_info *hints = usual_hints(0), *info;
+
+	hints->domain_attr->name = strdup("net_ring1");
+	CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
+	CU_ASSERT_EQUAL(count(info), 1);
+	CU_ASSERT_STRING_EQUAL(info->fabric_attr->name, "10.98.0.0/16");
+	fi_freeinfo(info);
+	free(hints->domain_attr->name);
+	hints->domain_attr->name = strdup("eth0");
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	free(hints->domain_attr->name);
+	hints->domain_attr->name = NULL;
+	hints->fabric_attr->name = strdup("10.99.0.0/24");
+	CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
+	CU_ASSERT_STRING_EQUAL(info->domain_attr->name, "net_ring0");
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
+static void expect_addrs(const char *node, const char *service, uint64_t flags, const char *src,
+			 const char *dest)
+{
+	struct fi_info *hints = usual_hints(FI_ADDR_STR), *info;
+
+	CU_ASSERT_EQUAL_FATAL(info_of(node, service, flags, hints, &info), 0);
+	CU_ASSERT_STRING_EQUAL(info->src_addr, src);
+	CU_ASSERT_EQUAL(info->src_addrlen, strlen(src) + 1);
+	CU_ASSERT_EQUAL(info->dest_addr != NULL, dest != NULL);
+	if (dest)
+		CU_ASSERT_STRING_EQUAL(info->dest_addr, dest);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
+static void test_F6_node_and_service(void)
+{
+	expect_addrs(NULL, NULL, 0, "fi_sockaddr_in://10.99.0.1:0", NULL);
+	expect_addrs("10.99.0.5", "4000", 0, "fi_sockaddr_in://10.99.0.1:0",
+		     "fi_sockaddr_in://10.99.0.5:4000");
+	expect_addrs("fi_sockaddr_in://10.99.0.5:4000", NULL, 0, "fi_sockaddr_in://10.99.0.1:0",
+		     "fi_sockaddr_in://10.99.0.5:4000");
+	expect_addrs("10.99.0.1", "4000", FI_SOURCE, "fi_sockaddr_in://10.99.0.1:4000", NULL);
+	expect_addrs(NULL, "4000", FI_SOURCE, "fi_sockaddr_in://10.99.0.1:4000", NULL);
+	expect_addrs("fd00:99::7", "1", 0, "fi_sockaddr_in6://[fd00:99::1]:0",
+		     "fi_sockaddr_in6://[fd00:99::7]:1");
+	/* the port whose network it is; and the one with a gateway for the rest of the world */
+	expect_addrs("10.98.3.4", "1", 0, "fi_sockaddr_in://10.98.0.1:0",
+		     "fi_sockaddr_in://10.98.3.4:1");
+	expect_addrs("192.0.2.1", "1", 0, "fi_sockaddr_in://10.98.0.1:0",
+		     "fi_sockaddr_in://192.0.2.1:1");
+}
+
+static void test_F6_nodes_that_are_not_there(void)
+{
+	struct fi_info *hints = usual_hints(0), *info;
+
+	CU_ASSERT_EQUAL(info_of("10.99.0.5", "1", FI_SOURCE, hints, &info), -FI_ENODATA);
+	CU_ASSERT_EQUAL(info_of("no-such-node", "1", FI_NUMERICHOST, hints, &info), -FI_ENODATA);
+	CU_ASSERT_EQUAL(info_of("2001:db8::1", "1", 0, hints, &info), -FI_ENODATA);
+	CU_ASSERT_EQUAL(info_of("10.99.0.5", "no such service", 0, hints, &info), -FI_ENODATA);
+	fi_freeinfo(hints);
+}
+
+static void test_F6_addresses_in_the_hints(void)
+{
+	struct fi_info *hints = usual_hints(FI_ADDR_STR), *info;
+
+	hints->src_addr = strdup("fi_sockaddr_in://10.99.0.1:777");
+	hints->src_addrlen = strlen(hints->src_addr) + 1;
+	hints->dest_addr = strdup("fi_sockaddr_in://10.99.0.9:778");
+	hints->dest_addrlen = strlen(hints->dest_addr) + 1;
+	CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
+	CU_ASSERT_STRING_EQUAL(info->src_addr, "fi_sockaddr_in://10.99.0.1:777");
+	CU_ASSERT_STRING_EQUAL(info->dest_addr, "fi_sockaddr_in://10.99.0.9:778");
+	fi_freeinfo(info);
+	strcpy(hints->src_addr, "fi_sockaddr_in://10.99.0.2:777");
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	fi_freeinfo(hints);
+}
+
+static void test_F6_each_version(void)
+{
+	for (uint32_t minor = 5; minor <= FI_MINOR(fi_version()) || minor == 5; minor++) {
+		struct fi_info *hints = usual_hints(0), *info;
+
+		CU_ASSERT_EQUAL_FATAL(fi_getinfo(FI_VERSION(1, minor), NULL, NULL, 0, hints, &info),
+				      0);
+		CU_ASSERT_EQUAL(info->fabric_attr->api_version, FI_VERSION(1, minor));
+		fi_freeinfo(info);
+		fi_freeinfo(hints);
+		if (FI_MAJOR(fi_version()) > 1 && minor == 22)
+			break;
+	}
+}
+
+static void test_F8_not_offered(void)
+{
+	struct fi_info *hints = usual_hints(0), *info;
+
+	hints->ep_attr->type = FI_EP_DGRAM;
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = FI_MSG | FI_TAGGED;
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	hints->caps = FI_MSG;
+	hints->ep_attr->tx_ctx_cnt = FI_SHARED_CONTEXT;
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	fi_freeinfo(hints);
+}
+
+static void test_F6_unknown_names_in_what_is_opened(void)
+{
+	struct fi_fabric_attr attr = {.name = (char *)(uintptr_t) "10.1.0.0/16",
+				      .prov_name = (char *)(uintptr_t) "pmf",
+				      .api_version = FX_API};
+	struct fid_domain *domain;
+	struct fid_fabric *fabric;
+	struct fi_info *hints = usual_hints(0), *info;
+
+	CU_ASSERT_EQUAL(fi_fabric(&attr, &fabric, NULL), -FI_ENODATA);
+	CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
+	CU_ASSERT_EQUAL_FATAL(fi_fabric(info->fabric_attr, &fabric, NULL), 0);
+	free(info->domain_attr->name);
+	info->domain_attr->name = strdup("eth0");
+	CU_ASSERT_EQUAL(fi_domain(fabric, info, &domain, NULL), -FI_ENODATA);
+	CU_ASSERT_EQUAL(fi_close(&fabric->fid), 0);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
+/* An info as reported goes straight to fi_fabric … fi_endpoint, whatever the hints asked for. */
+static void test_F6_what_is_reported_opens(void)
+{
+	static const uint64_t caps[] = {0, FI_MSG, FI_MSG | FI_SEND, FI_MSG | FI_RECV};
+
+	for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
+		struct fi_info *hints = fi_allocinfo(), *info;
+		struct fid_domain *domain;
+		struct fid_fabric *fabric;
+		struct fid_ep *ep;
+
+		hints->caps = caps[i];
+		hints->fabric_attr->prov_name = strdup("pmf");
+		CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
+		for (struct fi_info *one = info; one; one = one->next) {
+			CU_ASSERT_EQUAL_FATAL(fi_fabric(one->fabric_attr, &fabric, NULL), 0);
+			CU_ASSERT_EQUAL_FATAL(fi_domain(fabric, one, &domain, NULL), 0);
+			CU_ASSERT_EQUAL_FATAL(fi_endpoint(domain, one, &ep, NULL), 0);
+			CU_ASSERT_EQUAL(fi_close(&ep->fid), 0);
+			CU_ASSERT_EQUAL(fi_close(&domain->fid), 0);
+			CU_ASSERT_EQUAL(fi_close(&fabric->fid), 0);
+		}
+		fi_freeinfo(info);
+		fi_freeinfo(hints);
+	}
+}
+
+static void test_E11_an_event_queue_opens_for_rdm(void)
+{
+	struct fi_eq_attr attr = {.size = 32, .wait_obj = FI_WAIT_UNSPEC, .flags = FI_WRITE};
+	struct fi_eq_entry e = {.data = 3};
+	struct fid_eq *eq;
+	uint32_t event;
+	struct fx f;
+
+	fx_open_domain(&f, NULL);
+	CU_ASSERT_EQUAL_FATAL(fi_eq_open(f.fabric, &attr, &eq, NULL), 0);
+	CU_ASSERT_EQUAL(fi_eq_sread(eq, &event, &e, sizeof(e), 10, 0), -FI_EAGAIN);
+	for (int i = 0; i < 32; i++)
+		CU_ASSERT_EQUAL(fi_eq_write(eq, FI_NOTIFY, &e, sizeof(e), 0), sizeof(e));
+	CU_ASSERT_EQUAL(fi_eq_read(eq, &event, &e, sizeof(e), FI_PEEK), sizeof(e));
+	for (int i = 0; i < 32; i++)
+		CU_ASSERT_EQUAL(fi_eq_sread(eq, &event, &e, sizeof(e), 1000, 0), sizeof(e));
+	CU_ASSERT_EQUAL(event, FI_NOTIFY);
+	CU_ASSERT_PTR_NOT_NULL(fi_eq_strerror(eq, FI_EIO, NULL, NULL, 0));
+	CU_ASSERT_EQUAL(fi_close(&eq->fid), 0);
+	fx_close_domain(&f);
+}
+
+static const struct fx_test tests[] = {
+	FX_TEST(test_E7_nothing_without_a_port),
+	FX_TEST(test_E7_getinfo_starts_and_prints_nothing),
+	FX_TEST(test_F6_names),
+	FX_TEST(test_F6_node_and_service),
+	FX_TEST(test_F6_nodes_that_are_not_there),
+	FX_TEST(test_F6_addresses_in_the_hints),
+	FX_TEST(test_F6_each_version),
+	FX_TEST(test_F8_not_offered),
+	FX_TEST(test_F6_unknown_names_in_what_is_opened),
+	FX_TEST(test_F6_what_is_reported_opens),
+	FX_TEST(test_E11_an_event_queue_opens_for_rdm),
+};
+FX_MAIN("getinfo")

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * Progress and threads: rows F3 and F4; several domains and what looks inside.
+ */
+#include "fx.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "pmf/pmf_stats.h"
+
+static void nap(void)
+{
+	struct timespec ts = {.tv_nsec = 1000000};
+
+	nanosleep(&ts, NULL);
+}
+
+/* With no call at all the bytes come and the counter of nobody's reading goes up. */
+static void test_F3_auto_needs_no_call(void)
+{
+	struct fx_opt opt = {.auto_progress = true, .counters = true};
+	enum { LEN = 300000 };
+	char *tx = malloc(LEN), *rx = malloc(LEN);
+	volatile char *last = rx + LEN - 1;
+	struct fx_comp c;
+	struct fx f;
+	double end;
+
+	fx_open(&f, &opt);
+	fx_fill(tx, LEN, 3);
+	rx[LEN - 1] = (char)~tx[LEN - 1];
+	CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, LEN, NULL, FI_ADDR_UNSPEC, rx), 0);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, LEN, NULL, f.a.b, tx), 0);
+	end = fx_now_ms() + FX_MS;
+	while (*last != tx[LEN - 1] && fx_now_ms() < end)
+		nap();
+	CU_ASSERT_EQUAL(*last, tx[LEN - 1]);
+	FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	CU_ASSERT(fx_same(rx, LEN, 3));
+	fx_close(&f);
+	free(tx);
+	free(rx);
+}
+
+static void test_F3_auto_a_burst_with_more_leaves_by_itself(void)
+{
+	struct fx_opt opt = {.auto_progress = true};
+	char tx[4] = "abc";
+	volatile char rx[4] = {0};
+	struct iovec iov = {tx, 4};
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1};
+	struct fx f;
+	double end;
+
+	fx_open(&f, &opt);
+	msg.addr = f.a.b;
+	CU_ASSERT_EQUAL(fi_recv(f.b.ep, (void *)(uintptr_t)rx, 4, NULL, FI_ADDR_UNSPEC, NULL), 0);
+	CU_ASSERT_EQUAL(fi_sendmsg(f.a.ep, &msg, FI_MORE), 0);
+	end = fx_now_ms() + FX_MS;
+	while (rx[0] != 'a' && fx_now_ms() < end)
+		nap();
+	CU_ASSERT_EQUAL(rx[0], 'a');
+	fx_close(&f);
+}
+
+/* Reading any one queue of the domain is enough for all of it. */
+static void test_F3_manual_any_queue_drives_the_domain(void)
+{
+	struct fx_opt opt = {.counters = true};
+	enum { LEN = 300000 };
+	char *tx = malloc(LEN), *rx = malloc(LEN);
+	struct fi_cq_data_entry e;
+	struct fx f;
+	double end;
+
+	fx_open(&f, &opt);
+	fx_fill(tx, LEN, 3);
+	CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, LEN, NULL, FI_ADDR_UNSPEC, rx), 0);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, LEN, NULL, f.a.b, tx), 0);
+	end = fx_now_ms() + FX_MS;
+	while (fi_cntr_read(f.a.rxcntr) == 0 && fi_cq_read(f.b.rxcq, NULL, 0) != 0 &&
+	       fx_now_ms() < end)
+		;
+	CU_ASSERT_EQUAL(fi_cq_read(f.b.rxcq, &e, 1), 1);
+	CU_ASSERT(fx_same(rx, LEN, 3));
+	fx_close(&f);
+	free(tx);
+	free(rx);
+}
+
+/* A program that computes and makes no call is not held dead, and what was posted arrives. */
+static void test_F3_manual_a_program_that_computes_is_answered_for(void)
+{
+	char tx[64];
+	volatile char rx[64] = {0};
+	struct fx f;
+	double end;
+
+	fx_open(&f, NULL);
+	fx_fill(tx, 64, 3);
+	CU_ASSERT_EQUAL(fi_recv(f.b.ep, (void *)(uintptr_t)rx, 64, NULL, FI_ADDR_UNSPEC, NULL), 0);
+	CU_ASSERT_EQUAL(fi_inject(f.a.ep, tx, 64, f.a.b), 0);
+	end = fx_now_ms() + FX_MS;
+	while (rx[63] != tx[63] && fx_now_ms() < end)
+		nap();
+	CU_ASSERT_EQUAL(rx[63], tx[63]);
+	fx_close(&f);
+}
+
+/* ---- threads ---- */
+
+enum { EACH = 3000, PAIRS = 2 };
+
+/* Two threads send on a and on b, two read the one queue; every message is counted at its receiver.
+ */
+struct crowd {
+	struct fx f;
+	_Atomic unsigned int sent, got, bad;
+	_Atomic bool late;
+	uint32_t rx[64];
+};
+
+static void *crowd_sender(void *arg)
+{
+	struct crowd *w = arg;
+	double end = fx_now_ms() + 3 * FX_MS;
+	uint32_t value = 0x600dda7a;
+
+	for (int i = 0; i < EACH && !w->late; i++) {
+		/* both directions from this thread: the endpoints are shared by the senders */
+		struct fid_ep *ep = i % 2 ? w->f.a.ep : w->f.b.ep;
+		fi_addr_t to = i % 2 ? w->f.a.b : w->f.b.a;
+
+		while (fi_inject(ep, &value, 4, to) == -FI_EAGAIN)
+			if (fx_now_ms() > end)
+				w->late = true;
+	}
+	atomic_fetch_add(&w->sent, EACH);
+	return NULL;
+}
+
+static void take_entries(struct crowd *w, struct fi_cq_data_entry *e, ssize_t n)
+{
+	for (ssize_t i = 0; i < n; i++) {
+		uint32_t *slot = e[i].op_context;
+		struct fid_ep *ep = slot - w->rx < 32 ? w->f.a.ep : w->f.b.ep;
+
+		if (e[i].flags != (FI_RECV | FI_MSG) || e[i].len != 4 || *slot != 0x600dda7a)
+			atomic_fetch_add(&w->bad, 1);
+		*slot = 0;
+		atomic_fetch_add(&w->got, 1);
+		while (fi_recv(ep, slot, 4, NULL, FI_ADDR_UNSPEC, slot) == -FI_EAGAIN)
+			;
+	}
+}
+
+static void *crowd_reader(void *arg)
+{
+	struct crowd *w = arg;
+	double end = fx_now_ms() + 3 * FX_MS;
+
+	while (atomic_load(&w->got) < PAIRS * EACH && !w->late) {
+		struct fi_cq_data_entry e[4];
+		ssize_t n = fi_cq_read(w->f.a.txcq, e, 4);
+
+		if (n > 0)
+			take_entries(w, e, n);
+		else if (n != -FI_EAGAIN)
+			atomic_fetch_add(&w->bad, 1);
+		if (fx_now_ms() > end)
+			w->late = true;
+	}
+	return NULL;
+}
+
+static void crowd_of_four(bool auto_progress)
+{
+	struct fx_opt opt = {.one_cq = true,
+			     .threading = FI_THREAD_SAFE,
+			     .auto_progress = auto_progress,
+			     .tx_size = 64,
+			     .rx_size = 64};
+	struct crowd *w = calloc(1, sizeof(*w));
+	pthread_t thread[2 * PAIRS];
+
+	fx_open(&w->f, &opt);
+	for (int i = 0; i < 64; i++)
+		CU_ASSERT_EQUAL(fi_recv(i < 32 ? w->f.a.ep : w->f.b.ep, &w->rx[i], 4, NULL,
+					FI_ADDR_UNSPEC, &w->rx[i]),
+				0);
+	for (int i = 0; i < PAIRS; i++) {
+		pthread_create(&thread[2 * i], NULL, crowd_sender, w);
+		pthread_create(&thread[2 * i + 1], NULL, crowd_reader, w);
+	}
+	for (int i = 0; i < 2 * PAIRS; i++)
+		pthread_join(thread[i], NULL);
+	CU_ASSERT_FALSE(w->late);
+	CU_ASSERT_EQUAL(w->bad, 0);
+	CU_ASSERT_EQUAL(w->got, PAIRS * EACH);
+	fx_close(&w->f);
+	free(w);
+}
+
+static void test_F4_four_threads_on_two_endpoints_and_one_queue(void)
+{
+	crowd_of_four(false);
+	crowd_of_four(true);
+}
+
+static void with_threading(enum fi_threading threading)
+{
+	struct fx_opt opt = {.threading = threading};
+	char tx[64], rx[64];
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, &opt);
+	CU_ASSERT_EQUAL(f.info->domain_attr->threading, threading);
+	for (unsigned int i = 0; i < 100; i++) {
+		fx_fill(tx, 64, i);
+		CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, 64, NULL, FI_ADDR_UNSPEC, rx), 0);
+		CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 64, NULL, f.a.b, tx), 0);
+		FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+		FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+		CU_ASSERT(fx_same(rx, 64, i));
+	}
+	fx_close(&f);
+}
+
+static void test_F4_each_level(void)
+{
+	with_threading(FI_THREAD_SAFE);
+	with_threading(FI_THREAD_FID);
+	with_threading(FI_THREAD_DOMAIN);
+	with_threading(FI_THREAD_COMPLETION);
+	with_threading(FI_THREAD_ENDPOINT);
+}
+
+/* Addresses come and go in one thread while another sends. */
+static void *churn(void *arg)
+{
+	struct crowd *w = arg;
+	char name[16];
+
+	memcpy(name, w->f.b.name, 16);
+	for (int i = 0; i < 2000 && !w->late; i++) {
+		fi_addr_t addr;
+
+		name[3] = (char)(i + 1); /* another port */
+		if (fi_av_insert(w->f.a.av, name, 1, &addr, 0, NULL) != 1)
+			atomic_fetch_add(&w->bad, 1);
+		if (addr != w->f.a.b && fi_av_remove(w->f.a.av, &addr, 1, 0))
+			atomic_fetch_add(&w->bad, 1);
+	}
+	w->late = true;
+	return NULL;
+}
+
+static void test_F4_control_calls_beside_data(void)
+{
+	struct fx_opt opt = {.threading = FI_THREAD_SAFE};
+	struct crowd *w = calloc(1, sizeof(*w));
+	uint32_t tx = 7, rx;
+	pthread_t thread;
+	struct fx_comp c;
+
+	fx_open(&w->f, &opt);
+	pthread_create(&thread, NULL, churn, w);
+	while (!w->late) {
+		CU_ASSERT_EQUAL(fi_recv(w->f.b.ep, &rx, 4, NULL, FI_ADDR_UNSPEC, &rx), 0);
+		CU_ASSERT_EQUAL(FX_RETRY(&w->f, fi_inject(w->f.a.ep, &tx, 4, w->f.a.b)), 0);
+		FX_WAIT_OK(&w->f, w->f.b.rxcq, &rx, &c);
+	}
+	pthread_join(thread, NULL);
+	CU_ASSERT_EQUAL(w->bad, 0);
+	fx_close(&w->f);
+	free(w);
+}
+
+/* ---- several domains, and looking inside ---- */
+
+static void test_several_domains_share_a_port(void)
+{
+	struct fx_opt opt = {.auto_progress = true};
+	char tx[8] = "abc", rx[8];
+	fi_addr_t to;
+	struct fx_comp c;
+	struct fx one, two;
+
+	/* the second is in automatic progress: both modes at once on one engine */
+	fx_open(&one, NULL);
+	fx_open(&two, &opt);
+	CU_ASSERT_EQUAL(fi_av_insert(one.a.av, two.b.name, 1, &to, 0, NULL), 1);
+	CU_ASSERT_EQUAL(fi_recv(two.b.ep, rx, 8, NULL, FI_ADDR_UNSPEC, rx), 0);
+	CU_ASSERT_EQUAL(fi_send(one.a.ep, tx, 8, NULL, to, tx), 0);
+	FX_WAIT_OK(&one, one.a.txcq, tx, &c);
+	FX_WAIT_OK(&two, two.b.rxcq, rx, &c);
+	CU_ASSERT_STRING_EQUAL(rx, "abc");
+	fx_close(&two);
+	CU_ASSERT_EQUAL(fi_recv(one.b.ep, rx, 8, NULL, FI_ADDR_UNSPEC, rx), 0);
+	CU_ASSERT_EQUAL(fi_send(one.a.ep, tx, 8, NULL, one.a.b, tx), 0);
+	FX_WAIT_OK(&one, one.b.rxcq, rx, &c);
+	fx_close(&one);
+}
+
+static uint64_t stat_of(struct fx *f, struct pmf_stats_ops *ops, const char *object,
+			const char *name)
+{
+	struct pmf_stat *s = calloc(1024, sizeof(*s));
+	size_t n = 1024;
+	uint64_t v = UINT64_MAX;
+
+	CU_ASSERT_EQUAL(ops->get(&f->domain->fid, s, &n), 0);
+	for (size_t i = 0; i < n; i++) {
+		CU_ASSERT(s[i].unit[0] && s[i].help && s[i].help[0]);
+		if (strncmp(s[i].object, object, strlen(object)) == 0 &&
+		    strcmp(s[i].name, name) == 0)
+			v = v == UINT64_MAX ? s[i].value : v + s[i].value;
+	}
+	free(s);
+	return v;
+}
+
+static void test_statistics(void)
+{
+	struct pmf_peer_info peers[8];
+	struct pmf_stats_ops *ops;
+	struct pmf_stat one;
+	char tx[100] = {0}, rx[100];
+	struct fx_comp c;
+	size_t n = 0;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	CU_ASSERT_EQUAL(fi_open_ops(&f.domain->fid, "something else", 0, (void **)&ops, NULL),
+			-FI_ENOSYS);
+	CU_ASSERT_EQUAL_FATAL(fi_open_ops(&f.domain->fid, PMF_STATS_OPS, 0, (void **)&ops, NULL),
+			      0);
+	CU_ASSERT_EQUAL(ops->size, sizeof(*ops));
+	for (int i = 0; i < 5; i++) {
+		CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, 100, NULL, FI_ADDR_UNSPEC, rx), 0);
+		CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 100, NULL, f.a.b, tx), 0);
+		FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+		FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	}
+	CU_ASSERT_EQUAL(stat_of(&f, ops, "ep:", "tx_msgs"), 5);
+	CU_ASSERT_EQUAL(stat_of(&f, ops, "ep:", "rx_bytes"), 500);
+	CU_ASSERT(stat_of(&f, ops, "port", "rx_frames") >= 5);
+	CU_ASSERT(stat_of(&f, ops, "engine", "passes") > 0);
+	/* no room: how many there are */
+	CU_ASSERT_EQUAL(ops->get(&f.domain->fid, NULL, &n), -FI_ETOOSMALL);
+	CU_ASSERT(n > 20);
+	n = 1;
+	CU_ASSERT_EQUAL(ops->get(&f.domain->fid, &one, &n), -FI_ETOOSMALL);
+	CU_ASSERT_EQUAL(ops->get(&f.fabric->fid, &one, &n), -FI_EINVAL);
+	n = 8;
+	CU_ASSERT_EQUAL(ops->peers(&f.domain->fid, peers, &n), 0);
+	CU_ASSERT_EQUAL(n, 2);
+	CU_ASSERT_EQUAL(strncmp(peers[0].peer, "10.99.0.1:", 10), 0);
+	CU_ASSERT(peers[0].tx_msgs == 5 || peers[1].tx_msgs == 5);
+	fx_close(&f);
+}
+
+static const struct fx_test tests[] = {
+	FX_TEST(test_F3_auto_needs_no_call),
+	FX_TEST(test_F3_auto_a_burst_with_more_leaves_by_itself),
+	FX_TEST(test_F3_manual_any_queue_drives_the_domain),
+	FX_TEST(test_F3_manual_a_program_that_computes_is_answered_for),
+	FX_TEST(test_F4_four_threads_on_two_endpoints_and_one_queue),
+	FX_TEST(test_F4_each_level),
+	FX_TEST(test_F4_control_calls_beside_data),
+	FX_TEST(test_several_domains_share_a_port),
+	FX_TEST(test_statistics),
+};
+FX_MAIN("progress")
