@@ -67,6 +67,7 @@ void pmf_flow_init(struct pmf_flow *f, const struct pmf_flow_conf *conf,
 	f->rx_limit = f->rx_told = conf->rx_credit >> PMF_CREDIT_SHIFT;
 	f->reo_mult = 1;
 	f->last_rx = now;
+	f->rx_aborted = UINT64_MAX;
 	pmf_cc_init(&f->cc, conf->window);
 	pmf_rtt_init(&f->rtt);
 	for (unsigned int q = 0; q < PMF_QUEUES; q++)

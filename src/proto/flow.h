@@ -46,7 +46,16 @@ struct pmf_flow_conf {
 };
 
 /* Kinds of an item. */
-enum pmf_item_kind { PMF_ITEM_MSG, PMF_ITEM_INVITE, PMF_ITEM_HOLD, PMF_ITEM_ABORT };
+enum pmf_item_kind {
+	PMF_ITEM_MSG,
+	PMF_ITEM_INVITE,
+	PMF_ITEM_HOLD,
+	PMF_ITEM_ABORT,
+	PMF_ITEM_CONNREQ, /* this and what follows: of a connection, with bytes of the program */
+	PMF_ITEM_ACCEPT,
+	PMF_ITEM_REJECT,
+	PMF_ITEM_CLOSE
+};
 
 /* Where an item is. The flow's setter checks the steps. */
 enum pmf_item_state {
@@ -79,7 +88,7 @@ struct pmf_item {
 	bool invited;	/* an INVITE came while the eager bytes were still under way */
 	int32_t status; /* on done: 0 or a negative errno */
 	uint32_t holds; /* PARKED: HOLD records that must have come, modulo 2^16 */
-	uint64_t msg;	/* message number; of INVITE, HOLD, ABORT: the number they name */
+	uint64_t msg;	/* message number; of INVITE, HOLD, ABORT: the number they name; of CONNREQ to CLOSE: the reason */
 	TAILQ_ENTRY(pmf_item) park;
 };
 
@@ -138,6 +147,7 @@ struct pmf_flow_ident {
 	uint64_t conn;	/* chosen here: flow index in the low 32 bits, random above */
 	uint64_t nonce; /* random, for the hello */
 	struct pmf_addr local, peer;
+	bool connects; /* to a listener */
 };
 
 /*
@@ -212,10 +222,12 @@ struct pmf_rec_iter {
 
 /**
  * Next record for the caller: START (msg = the next number, in order), CONT (of the last START, its
- * bytes in order), BODY or ABORT. INVITE and HOLD are dealt with inside (their effect shows on
- * f->done and in pmf_flow_wants_tx()). ABORT may name a message that never began, and BODY may
- * follow an ABORT of its message: the caller ignores what it does not know. A START whose kind is
- * not PMF_MK_MSG is given too.
+ * bytes in order), BODY, ABORT, and those of a connection, CONNREQ to CLOSE, whose order is the
+ * caller's to check. INVITE and HOLD are dealt with inside (their effect shows on
+ * f->done and in pmf_flow_wants_tx()). ABORT may name a message that never began, one that is
+ * whole, or one whose INVITE is still under way (the two cross): the caller ignores it, or waits
+ * for its item. BODY comes only after its INVITE is done, and not after an ABORT. A START whose
+ * kind is not PMF_MK_MSG is given too.
  * @return 1: @p rec; 0: end; -EPROTO: the peer broke the protocol, the caller kills the flow
  */
 int pmf_flow_next_rec(struct pmf_flow *f, struct pmf_rec_iter *it, struct pmf_rec *rec);
@@ -243,6 +255,19 @@ void pmf_flow_invite(struct pmf_flow *f, struct pmf_item *item, uint64_t msg);
 /** Tell that the bytes of eager message @p msg were not kept; before pmf_flow_rx_done() of its
  * START. */
 void pmf_flow_hold(struct pmf_flow *f, struct pmf_item *item, uint64_t msg);
+
+/* ---- connections ---- */
+
+/**
+ * Send a record of a connection (@p kind PMF_ITEM_CONNREQ to _CLOSE). @p item and @p bytes, at most
+ * PMF_WIRE_CM_DATA, are the flow's until the item is on done. Control goes before messages: a CLOSE that
+ * is to come after them is pushed when they are done.
+ */
+void pmf_flow_control(struct pmf_flow *f, struct pmf_item *item, enum pmf_item_kind kind,
+		      enum pmf_reason reason, const void *bytes, size_t len);
+
+/** Mind from now on whether the peer lives though nothing is under way: probes after silence. */
+void pmf_flow_watch(struct pmf_flow *f, pmf_ns_t now);
 
 /* ---- acknowledgements ---- */
 
@@ -282,6 +307,9 @@ void pmf_flow_accept(struct pmf_flow *f, const struct pmf_contact *c, pmf_ns_t n
 /** A CHALLENGE for this flow's connection id. The flow may die of it. @return 0, or -EBADMSG when
  * it answers no hello of ours */
 int pmf_flow_on_challenge(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now);
+/** A RESET with REFUSED for this flow's connection id: believed if it answers our last hello. The flow may
+ * die of it (ECONNREFUSED, or ECONNRESET when it was open). */
+void pmf_flow_on_refused(struct pmf_flow *f, const struct pmf_hdr *hdr);
 /** A RESET that names this flow's peer: not believed, verified by a hello. */
 void pmf_flow_on_reset(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now);
 

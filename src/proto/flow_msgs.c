@@ -118,21 +118,14 @@ static struct pmf_item *find(struct pmf_itempark *where, uint64_t msg)
 }
 
 /*
- * The peer answers a START only after having taken it, and that packet's header acknowledged it. So
- * a message that is answered and still in the send queue is its first; but not while we
- * resynchronise, since acknowledgements are not taken then.
+ * The peer answers a START only after having taken it, and that packet's header acknowledged it: a
+ * message that is answered and still in the send queue is the first there.
  */
-static struct pmf_item *find_sent(struct pmf_flow *f, uint64_t msg)
+static struct pmf_item *find_first(struct pmf_flow *f, uint64_t msg)
 {
-	struct pmf_item *item;
+	struct pmf_item *item = STAILQ_FIRST(&f->txq[PMF_Q_SEND].items);
 
-	STAILQ_FOREACH (item, &f->txq[PMF_Q_SEND].items, link) {
-		if (item->msg == msg && item->mode != PMF_MODE_NONE)
-			return item;
-		if (f->state != PMF_FLOW_RESYNC)
-			break;
-	}
-	return NULL;
+	return item && item->msg == msg && item->mode != PMF_MODE_NONE ? item : NULL;
 }
 
 static int on_hold(struct pmf_flow *f, uint64_t msg)
@@ -146,7 +139,7 @@ static int on_hold(struct pmf_flow *f, uint64_t msg)
 		TAILQ_REMOVE(&f->waiting, item, park);
 		TAILQ_INSERT_TAIL(&f->parked, item, park);
 	} else {
-		item = find_sent(f, msg);
+		item = find_first(f, msg);
 		if (item)
 			item->held = true;
 	}
@@ -164,8 +157,8 @@ static int on_invite(struct pmf_flow *f, uint64_t msg)
 		send_body(f, item);
 		return 0;
 	}
-	item = find_sent(f, msg);
-	if (item)
+	item = find_first(f, msg);
+	if (item && item->held)
 		item->invited = true;
 	/* Otherwise it has been aborted meanwhile: the ABORT is on its way. */
 	return 0;
@@ -221,28 +214,35 @@ void pmf_flow_credit_return(struct pmf_flow *f, uint64_t cost)
 }
 
 static void control_item(struct pmf_flow *f, struct pmf_item *item, enum pmf_item_kind kind,
-			 uint64_t msg)
+			 uint64_t msg, size_t len)
 {
 	item->kind = (uint8_t)kind;
 	item->state = PMF_ITEM_NEW;
 	item->mode = PMF_MODE_NONE;
 	item->aborted = item->held = item->invited = false;
 	item->flags = item->niov = 0;
-	item->len = 0;
+	item->len = len;
 	item->msg = msg;
 	pmf_flow_enqueue(f, item, PMF_Q_CTL);
 }
 
 void pmf_flow_invite(struct pmf_flow *f, struct pmf_item *item, uint64_t msg)
 {
-	control_item(f, item, PMF_ITEM_INVITE, msg);
+	control_item(f, item, PMF_ITEM_INVITE, msg, 0);
 }
 
 void pmf_flow_hold(struct pmf_flow *f, struct pmf_item *item, uint64_t msg)
 {
 	f->holds_made++;
 	f->stats->rx_held++;
-	control_item(f, item, PMF_ITEM_HOLD, msg);
+	control_item(f, item, PMF_ITEM_HOLD, msg, 0);
+}
+
+void pmf_flow_control(struct pmf_flow *f, struct pmf_item *item, enum pmf_item_kind kind,
+		      enum pmf_reason reason, const void *bytes, size_t len)
+{
+	item->buf = bytes;
+	control_item(f, item, kind, (uint64_t)reason, PMF_MIN(len, (size_t)PMF_WIRE_CM_DATA));
 }
 
 /* A message begins: it must be the next one, after the end of the last, and within the credit. */
@@ -291,6 +291,7 @@ static int on_abort(struct pmf_flow *f, struct pmf_rec *rec)
 		f->rx_msg++;
 	if (rec->msg + 1 == f->rx_msg)
 		f->rx_off = f->rx_total = UINT64_MAX;
+	f->rx_aborted = rec->msg;
 	return 1;
 }
 
@@ -299,6 +300,8 @@ static int on_body(struct pmf_flow *f, struct pmf_rec *rec)
 	rec->msg = pmf_extend32(rec->msg32, f->rx_msg);
 	if (pmf_unlikely(rec->msg >= f->rx_msg))
 		return -EPROTO;
+	if (pmf_unlikely(rec->msg == f->rx_aborted)) /* sent before it was aborted */
+		return 0;
 	f->stats->rx_bytes += rec->len;
 	return 1;
 }
@@ -332,9 +335,15 @@ int pmf_flow_next_rec(struct pmf_flow *f, struct pmf_rec_iter *it, struct pmf_re
 			got = on_cont(f, rec);
 			break;
 		case PMF_RT_BODY:
-			return on_body(f, rec);
+			got = on_body(f, rec);
+			break;
 		case PMF_RT_ABORT:
 			return on_abort(f, rec);
+		case PMF_RT_CONNREQ:
+		case PMF_RT_ACCEPT:
+		case PMF_RT_REJECT:
+		case PMF_RT_CLOSE:
+			return 1;
 		case PMF_RT_INVITE:
 		case PMF_RT_HOLD:
 			got = on_answer(f, rec);

@@ -75,6 +75,45 @@ static enum pmf_verdict rx_probe(struct pmf_flow *f, const struct pmf_hdr *hdr, 
 	return v;
 }
 
+/* What the packet is for, once its header has been taken. */
+static inline enum pmf_verdict rx_body(struct pmf_flow *f, const struct pmf_hdr *hdr, uint8_t ecn,
+				       pmf_ns_t now, pmf_psn_t *psn)
+{
+	if (pmf_likely(hdr->type == PMF_PT_DATA))
+		return rx_data(f, hdr, ecn, psn);
+	if (hdr->type == PMF_PT_PROBE)
+		return rx_probe(f, hdr, now);
+	if (hdr->type == PMF_PT_OPEN && hdr->body_len != 0)
+		return rx_data(f, hdr, ecn, psn);
+	/* An OPEN without records acknowledges and tells an id, or asks for ours and for credit. */
+	if (hdr->type == PMF_PT_OPEN && hdr->conn == 0)
+		pmf_flow_ack_soon(f);
+	return PMF_RX_NONE;
+}
+
+/*
+ * While we wait to hear where the peer stands, an acknowledgement of all up to the base may mean
+ * that it has skipped to there. Records that came with it are left for later: they may answer what
+ * is not known to have arrived.
+ */
+static enum pmf_verdict rx_resync(struct pmf_flow *f, const struct pmf_hdr *hdr, int32_t ahead,
+				  uint8_t ecn, pmf_ns_t now, pmf_psn_t *psn)
+{
+	if (ahead < (int64_t)(f->psn_next - f->una)) {
+		if (ahead > 0) {
+			f->holds_told = hdr->holds;
+			pmf_flow_release(f, (uint32_t)ahead);
+		}
+		return rx_body(f, hdr, ecn, now, psn);
+	}
+	if (hdr->type == PMF_PT_PROBE)
+		return rx_probe(f, hdr, now);
+	if (hdr->body_len == 0)
+		return PMF_RX_NONE;
+	f->stats->rx_outside++;
+	return PMF_RX_DROP;
+}
+
 enum pmf_verdict pmf_flow_rx(struct pmf_flow *f, const struct pmf_hdr *hdr, uint8_t ecn,
 			     pmf_ns_t now, pmf_psn_t *psn)
 {
@@ -101,19 +140,11 @@ enum pmf_verdict pmf_flow_rx(struct pmf_flow *f, const struct pmf_hdr *hdr, uint
 		pmf_flow_credit_raise(f, pmf_extend32(hdr->credit, f->tx_limit));
 	if (pmf_unlikely(hdr->flags & PMF_HF_ECHO))
 		pmf_flow_on_echo(f, hdr, now);
-	else if (ahead >= 0 && f->active && f->state != PMF_FLOW_RESYNC)
+	else if (pmf_unlikely(f->state == PMF_FLOW_RESYNC))
+		return rx_resync(f, hdr, ahead, ecn, now, psn);
+	else if (ahead >= 0 && f->active)
 		pmf_flow_on_ack(f, hdr, (uint32_t)ahead, now);
-
-	if (pmf_likely(hdr->type == PMF_PT_DATA))
-		return rx_data(f, hdr, ecn, psn);
-	if (hdr->type == PMF_PT_PROBE)
-		return rx_probe(f, hdr, now);
-	if (hdr->type == PMF_PT_OPEN && hdr->body_len != 0)
-		return rx_data(f, hdr, ecn, psn);
-	/* An OPEN without records acknowledges and tells an id, or asks for ours and for credit. */
-	if (hdr->type == PMF_PT_OPEN && hdr->conn == 0)
-		pmf_flow_ack_soon(f);
-	return PMF_RX_NONE;
+	return rx_body(f, hdr, ecn, now, psn);
 }
 
 void pmf_flow_rx_done(struct pmf_flow *f, pmf_ns_t now)

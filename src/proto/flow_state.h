@@ -18,7 +18,7 @@
 enum pmf_flow_queue {
 	PMF_Q_SEND, /* messages: START and CONT */
 	PMF_Q_BODY, /* invited messages: BODY */
-	PMF_Q_CTL,  /* INVITE, HOLD, ABORT */
+	PMF_Q_CTL,  /* INVITE, HOLD, ABORT, CONNREQ to CLOSE */
 	PMF_QUEUES
 };
 
@@ -97,6 +97,7 @@ struct pmf_flow {
 	uint64_t rx_cost;	   /* credit that the peer has used */
 	uint64_t rx_told;	   /* rx_limit that went out last */
 	uint64_t rx_off, rx_total; /* the eager message under way from the peer */
+	uint64_t rx_aborted;	   /* message that the peer aborted last */
 	struct pmf_rtt rtt;
 	pmf_ns_t rack_rtt; /* last measured */
 	pmf_ns_t sent_last;
@@ -128,6 +129,7 @@ struct pmf_flow {
 	uint64_t probe_txno; /* unanswered since, 0: none */
 	uint32_t hellos;
 	bool verifying;
+	bool watch; /* mind whether the peer lives though nothing is under way */
 	uint16_t peer_max;
 	struct pmf_flow_mtu pl;
 

@@ -252,6 +252,31 @@ static void test_no_memory_for_packets(void)
 	free_all(item, 8);
 }
 
+/* A body's first packet is lost and turns into an abort; the others were sent before. */
+static void test_abort_among_bodies(void)
+{
+	struct pmf_item *item, *next;
+
+	given_open();
+	p.filter = lose_nth;
+	p.count = 2; /* the first is the announcement */
+	item = push(&p.a, 100000);
+	while (p.b.f.ahead == 0)
+		pipe_step(&p);
+	pmf_flow_abort(&p.a.f, item);
+	item->buf = NULL;
+	next = push(&p.a, 10);
+	pipe_run(&p, 20 * PMF_NS_PER_MS);
+	CU_ASSERT_TRUE(p.b.got[1].aborted);
+	CU_ASSERT_EQUAL(p.b.got[1].have, 0);
+	CU_ASSERT_EQUAL(p.a.canceled, 1);
+	CU_ASSERT_EQUAL(next->status, 0);
+	CU_ASSERT_EQUAL(next->state, PMF_ITEM_DONE);
+	pipe_fini(&p);
+	free(item);
+	free(next);
+}
+
 /* Held ahead of order, told so to the sender, and then dropped after all. */
 static void test_held_and_dropped(void)
 {
@@ -483,6 +508,7 @@ int main(void)
 		{"the round trip is exact", test_round_trip_is_exact},
 		{"acknowledgements are delayed", test_acks_are_delayed},
 		{"no memory for packets", test_no_memory_for_packets},
+		{"an abort among bodies", test_abort_among_bodies},
 		{"held and dropped", test_held_and_dropped},
 		{"many gaps", test_many_gaps},
 		{"congestion marks", test_congestion_marks},

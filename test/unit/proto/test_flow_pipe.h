@@ -73,14 +73,16 @@ struct fate {
 	uint8_t ecn;
 };
 
+typedef struct fate (*fate_fn)(struct pipe *p, struct end *from, const struct pmf_hdr *hdr,
+			       size_t len);
+
 struct pipe {
 	pmf_ns_t now;
 	pmf_ns_t delay;
 	struct end a, b;
 	struct frame *frames;
 	unsigned int top; /* none in use from here on */
-	struct fate (*filter)(struct pipe *p, struct end *from, const struct pmf_hdr *hdr,
-			      size_t len);
+	fate_fn filter;
 	/* for filters */
 	unsigned int count;
 	uint64_t random;
@@ -266,7 +268,10 @@ static inline void end_bytes(struct end *e, const struct pmf_rec *rec)
 	CU_ASSERT_FATAL(rec->msg < PIPE_MSGS && g->begun);
 	if (rec->type != PMF_RT_BODY && (g->held || g->announced))
 		return;
-	CU_ASSERT_TRUE(rec->type != PMF_RT_BODY || g->held || g->announced);
+	/* An engine may rely on it: its invitation has been acknowledged, and it is not aborted. */
+	if (rec->type == PMF_RT_BODY)
+		CU_ASSERT_TRUE((g->held || g->announced) && !g->aborted &&
+			       g->item.state == PMF_ITEM_DONE);
 	CU_ASSERT_EQUAL(rec->off, g->have);
 	CU_ASSERT_FATAL(rec->off + rec->len <= g->len);
 	memcpy(g->bytes + rec->off, rec->bytes, rec->len);
@@ -293,8 +298,6 @@ static inline void end_records(struct end *e, const struct pmf_hdr *hdr)
 			e->got[rec.msg].aborted = true;
 			continue;
 		}
-		if (rec.type == PMF_RT_BODY && e->got[rec.msg].aborted)
-			continue;
 		if (rec.type == PMF_RT_START)
 			end_start(e, &rec);
 		end_bytes(e, &rec);
