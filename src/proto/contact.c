@@ -104,3 +104,18 @@ size_t pmf_contact_reset(const struct pmf_hdr *bad, uint16_t local_port, uint8_t
 		return 0;
 	return pmf_wire_put(out, cap, &hdr);
 }
+
+size_t pmf_contact_refuse(const struct pmf_hdr *hello, uint16_t local_port, uint8_t *out, size_t cap)
+{
+	struct pmf_hdr hdr = {
+		.type = PMF_PT_RESET,
+		.flags = PMF_HF_REFUSED,
+		.conn = hello->my_conn,
+		.peer_conn = hello->nonce,
+		.port = local_port,
+	};
+
+	if (hello->type != PMF_PT_HELLO || hello->my_conn == 0)
+		return 0;
+	return pmf_wire_put(out, cap, &hdr);
+}

@@ -43,8 +43,10 @@ size_t pmf_flow_hello(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap
 	};
 	size_t n;
 
+	if (f->id.connects)
+		hdr.flags |= PMF_HF_CONNECT;
 	if (f->verifying && f->peer_conn != 0) {
-		hdr.flags = PMF_HF_VERIFY;
+		hdr.flags |= PMF_HF_VERIFY;
 		hdr.peer_conn = f->peer_conn;
 	}
 	n = pmf_wire_put(buf, cap, &hdr);
@@ -153,6 +155,17 @@ bool pmf_flow_contact_rx(struct pmf_flow *f, const struct pmf_hdr *hdr)
 	if (hdr->conn == f->id.conn)
 		f->intro = false;
 	return true;
+}
+
+void pmf_flow_on_refused(struct pmf_flow *f, const struct pmf_hdr *hdr)
+{
+	if (f->state == PMF_FLOW_DEAD || hdr->peer_conn != f->nonce)
+		return;
+	if (f->verifying)
+		pmf_flow_kill(f, ECONNRESET);
+	else if (f->state == PMF_FLOW_HELLO && f->id.connects)
+		pmf_flow_kill(f, ECONNREFUSED);
+	/* Otherwise the endpoint may yet be opened: try on until the peer counts as dead. */
 }
 
 void pmf_flow_on_reset(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now)

@@ -16,6 +16,12 @@ static inline bool has_bytes(const struct pmf_item *item)
 	return item->kind == PMF_ITEM_MSG && item->mode != PMF_MODE_ANNOUNCED;
 }
 
+/* A record of a connection goes with all its bytes; they are no message's and not counted as such. */
+static inline size_t program_bytes(const struct pmf_item *item)
+{
+	return item->kind >= PMF_ITEM_CONNREQ ? item->len : 0;
+}
+
 /* Bytes [off, off + len) of the item. */
 static void gather(const struct pmf_item *item, uint64_t off, uint64_t len, uint8_t *p)
 {
@@ -45,7 +51,7 @@ static uint64_t plan(const struct pmf_flow *f, const struct pmf_item *item, enum
 	size_t data = item->flags & PMF_RF_DATA ? 8 : 0, whole = HEAD_SHORT + data, head;
 
 	if (pmf_unlikely(item->aborted || item->kind != PMF_ITEM_MSG))
-		return left >= HEAD_SHORT ? 0 : NO_ROOM;
+		return left >= HEAD_SHORT + program_bytes(item) ? 0 : NO_ROOM;
 	if (q != PMF_Q_SEND || off != 0) {
 		whole = head = HEAD_OFFSET;
 	} else {
@@ -69,6 +75,10 @@ static size_t put_record(const struct pmf_item *item, enum pmf_flow_queue q, uin
 		[PMF_ITEM_INVITE] = PMF_RT_INVITE,
 		[PMF_ITEM_HOLD] = PMF_RT_HOLD,
 		[PMF_ITEM_ABORT] = PMF_RT_ABORT,
+		[PMF_ITEM_CONNREQ] = PMF_RT_CONNREQ,
+		[PMF_ITEM_ACCEPT] = PMF_RT_ACCEPT,
+		[PMF_ITEM_REJECT] = PMF_RT_REJECT,
+		[PMF_ITEM_CLOSE] = PMF_RT_CLOSE,
 	};
 	struct pmf_rec rec;
 	size_t head;
@@ -82,8 +92,11 @@ static size_t put_record(const struct pmf_item *item, enum pmf_flow_queue q, uin
 	rec.data = item->data;
 	if (pmf_unlikely(item->aborted || item->kind != PMF_ITEM_MSG)) {
 		rec.type = item->aborted ? PMF_RT_ABORT : control[item->kind];
-		rec.len = 0;
-		return pmf_rec_put(p, left, &rec);
+		rec.len = (uint32_t)program_bytes(item);
+		head = pmf_rec_put(p, left, &rec);
+		if (rec.len != 0 && head != 0)
+			memcpy(p + head, item->buf, rec.len);
+		return head + (head ? rec.len : 0);
 	}
 	if (q == PMF_Q_BODY) {
 		rec.type = PMF_RT_BODY;

@@ -7,6 +7,8 @@
  */
 #include "proto/flow_private.h"
 
+#define BLOCKED_MOST (100 * PMF_NS_PER_MS)
+
 /* From now on an answer is due. */
 void pmf_flow_due(struct pmf_flow *f, pmf_ns_t now)
 {
@@ -42,13 +44,69 @@ void pmf_flow_stalled(struct pmf_flow *f, pmf_ns_t now)
 	pmf_flow_arm(f, f->probe_at);
 }
 
+void pmf_flow_watch(struct pmf_flow *f, pmf_ns_t now)
+{
+	f->watch = true;
+	pmf_flow_arm(f, now + f->conf->dead_after / 4);
+}
+
+/* A quarter of the time without a word: ask, and count the silence from its beginning. */
+static void watch_peer(struct pmf_flow *f, pmf_ns_t now)
+{
+	pmf_ns_t most = f->conf->dead_after / 4, ask = f->last_rx + most;
+
+	if (now >= ask && f->state == PMF_FLOW_OPEN && f->una == f->psn_next) {
+		if (f->probe_txno == 0) {
+			f->probe_txno = f->txno_next;
+			f->due_since = now - most;
+			pmf_flow_arm(f, now - most + f->conf->dead_after);
+		}
+		f->want |= PMF_WANT_PROBE;
+	}
+	pmf_flow_arm(f, PMF_MAX(ask, now + most / 2));
+}
+
+/*
+ * A probe that is answered is followed by the next one after a long while, one that is not by
+ * another soon, so that a few lost ones make nobody dead. Who waits for credit asks more often: the
+ * packet that brought it may have been lost.
+ */
+static void probe_again(struct pmf_flow *f, pmf_ns_t now)
+{
+	pmf_ns_t most = f->conf->dead_after / 4, soon = most / 8;
+	bool answered = f->probe_txno == 0;
+
+	if (f->blocked) {
+		f->probe_every = PMF_MIN(2 * f->probe_every, PMF_MIN(most, BLOCKED_MOST));
+	} else if (f->probe_every != most && answered) {
+		f->probe_every = most;
+		f->probe_at = now + most;
+		return;
+	} else {
+		f->probe_every = soon;
+	}
+	if (f->state == PMF_FLOW_OPEN)
+		f->want |= PMF_WANT_PROBE;
+	else /* the challenge granted nothing: open without a message */
+		pmf_flow_ack_soon(f);
+	f->probe_at = now + f->probe_every;
+}
+
 static void keep_alive(struct pmf_flow *f, pmf_ns_t now)
 {
 	pmf_ns_t most = f->conf->dead_after / 4;
 	bool parked = !TAILQ_EMPTY(&f->parked) || !TAILQ_EMPTY(&f->waiting);
 
-	if ((!parked && !f->blocked) || f->una != f->psn_next || !pmf_flow_carries_data(f)) {
+	if (!parked && !f->blocked) {
 		f->probe_every = 0;
+		if (!f->watch)
+			f->probe_txno = 0;
+		return;
+	}
+	/* What is in flight asks for an answer by itself, but it may end and leave the parked. */
+	if (f->una != f->psn_next || !pmf_flow_carries_data(f)) {
+		f->probe_every = f->probe_txno = 0;
+		pmf_flow_arm(f, now + most);
 		return;
 	}
 	if (f->probe_every == 0 && f->blocked) {
@@ -57,14 +115,8 @@ static void keep_alive(struct pmf_flow *f, pmf_ns_t now)
 		f->probe_every = most;
 		f->probe_at = now + most;
 	}
-	if (now >= f->probe_at) {
-		if (f->state == PMF_FLOW_OPEN)
-			f->want |= PMF_WANT_PROBE;
-		else /* the challenge granted nothing: open without a message */
-			pmf_flow_ack_soon(f);
-		f->probe_every = f->blocked ? PMF_MIN(2 * f->probe_every, most) : most;
-		f->probe_at = now + f->probe_every;
-	}
+	if (now >= f->probe_at)
+		probe_again(f, now);
 	pmf_flow_arm(f, f->probe_at);
 }
 
@@ -84,6 +136,8 @@ void pmf_flow_live_timer(struct pmf_flow *f, pmf_ns_t now)
 			pmf_flow_arm(f, f->contact_at);
 	}
 	keep_alive(f, now);
+	if (f->watch)
+		watch_peer(f, now);
 	pmf_flow_mtu_timer(f, now);
 }
 

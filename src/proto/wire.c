@@ -102,10 +102,10 @@ static_assert(sizeof(struct wire_open) == 48, "picture and struct agree");
 
 /*
  * RESET. The prefix's connection id is 0: who does not know the connection does not know its other
- * end.
+ * end. With REFUSED it answers a hello: the connection id is the one that the hello chose.
  *
  * +---------------------------------------------------------------+
- * |            the connection id that is not known (64)           |
+ * |  the connection id that is not known; REFUSED: the nonce (64) |
  * +-------------------------------+-------------------------------+
  * |  sender's endpoint port       |        reserved (48)          |
  * +-------------------------------+-------------------------------+
@@ -372,6 +372,11 @@ static int get_start(const uint8_t *p, size_t length, struct pmf_rec *rec)
 	return 0;
 }
 
+static bool has_program_data(uint8_t type)
+{
+	return type >= PMF_RT_CONNREQ && type <= PMF_RT_CLOSE;
+}
+
 int pmf_rec_get_any(const uint8_t *p, size_t len, struct pmf_rec *rec)
 {
 	const struct pmf_wire_rec *w = (const struct pmf_wire_rec *)p;
@@ -399,6 +404,11 @@ int pmf_rec_get_any(const uint8_t *p, size_t len, struct pmf_rec *rec)
 		err = get_start(p, length, rec);
 		if (err < 0)
 			return err;
+	} else if (has_program_data(rec->type)) {
+		if (length - 4 > PMF_WIRE_CM_DATA)
+			return -EBADMSG;
+		rec->len = (uint32_t)length - 4;
+		rec->bytes = p + sizeof(*w);
 	}
 	return (int)(PMF_WIRE_REC_TLV + length);
 }

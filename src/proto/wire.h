@@ -35,7 +35,9 @@ enum pmf_ptype {
 #define PMF_HF_ECHO 0x02   /* ACK: answers the probe whose transmission number is in ack_txno */
 #define PMF_HF_VERIFY 0x04 /* HELLO: asks about the connection in peer_conn */
 #define PMF_HF_GONE 0x08   /* CHALLENGE: that connection is not known here */
-#define PMF_HF_KNOWN 0x0f
+#define PMF_HF_CONNECT 0x10 /* HELLO: asks for a listener, not for an endpoint without connections */
+#define PMF_HF_REFUSED 0x20 /* RESET: answers a hello to a port where nobody takes it */
+#define PMF_HF_KNOWN 0x3f
 
 /*
  * Prefix of every packet:
@@ -144,7 +146,7 @@ struct pmf_hdr {
 	uint64_t inc;	    /* incarnation of the packet's sender */
 	uint64_t peer_inc;  /* incarnation of its receiver (CHALLENGE, OPEN) */
 	uint64_t my_conn;   /* connection id chosen by the packet's sender (HELLO, OPEN) */
-	uint64_t peer_conn; /* HELLO with VERIFY; RESET: the id that is not known */
+	uint64_t peer_conn; /* HELLO with VERIFY; RESET: the id that is not known, or the hello's nonce */
 	uint64_t cookie_time, cookie_mac; /* CHALLENGE, OPEN */
 	uint64_t nonce;			  /* HELLO, echoed by CHALLENGE */
 	struct pmf_sack sack[PMF_WIRE_MAX_SACK];
@@ -242,8 +244,21 @@ enum pmf_rtype {
 	PMF_RT_INVITE = 4, /* send the bytes of that message */
 	PMF_RT_HOLD = 5,   /* its bytes were not kept: they will be invited */
 	PMF_RT_ABORT = 6,  /* it will not come: its sender closed its endpoint */
+	PMF_RT_CONNREQ = 7, /* the first record of a connection; data of the connecting program */
+	PMF_RT_ACCEPT = 8,  /* its answer: the connection stands; data of the accepting program */
+	PMF_RT_REJECT = 9,  /* or: it will not; data of the rejecting program */
+	PMF_RT_CLOSE = 10,  /* the last record of a connection */
 	PMF_RT_MAX
 };
+
+/* Why a connection does not come about or ends; in REJECT and CLOSE. */
+enum pmf_reason {
+	PMF_REASON_NONE = 0,	/* the program's wish */
+	PMF_REASON_BACKLOG = 1, /* too many requests wait at the listener */
+	PMF_REASON_GONE = 2	/* the listener or the endpoint for it was closed */
+};
+
+#define PMF_WIRE_CM_DATA 256 /* most bytes of a program in CONNREQ, ACCEPT and REJECT */
 
 /* Kinds of a message (RT_START). Others than MSG are reserved and refused with a reason. */
 enum pmf_mkind { PMF_MK_MSG = 0, PMF_MK_TAGGED = 1, PMF_MK_RMA = 2, PMF_MK_ATOMIC = 3 };
@@ -269,7 +284,8 @@ enum pmf_mkind { PMF_MK_MSG = 0, PMF_MK_TAGGED = 1, PMF_MK_RMA = 2, PMF_MK_ATOMI
  * |                 message number, low 32 bits                   |  every known record
  * +---------------------------------------------------------------+
  *
- * INVITE, HOLD and ABORT end here. CONT and BODY:
+ * INVITE, HOLD and ABORT end here. CONNREQ, ACCEPT, REJECT and CLOSE have a reason (enum pmf_reason)
+ * in place of the message number, then at most 256 bytes of the program's. CONT and BODY:
  * |                offset of the first byte (64)                  |  then bytes of the message
  * |                                                               |
  * +---------------------------------------------------------------+
@@ -307,7 +323,7 @@ struct pmf_rec {
 	uint8_t flags;
 	uint8_t kind;
 	uint32_t len;	/* bytes of payload in this record */
-	uint32_t msg32; /* low bits, as on the wire */
+	uint32_t msg32; /* low bits, as on the wire; CONNREQ to CLOSE: the reason */
 	uint64_t msg;	/* extended by the flow */
 	uint64_t off;	/* of the first byte, in the message (CONT, BODY) */
 	uint64_t total; /* message length (START) */
@@ -366,6 +382,10 @@ static inline size_t pmf_rec_size(const struct pmf_rec *rec)
 	case PMF_RT_INVITE:
 	case PMF_RT_HOLD:
 	case PMF_RT_ABORT:
+	case PMF_RT_CONNREQ:
+	case PMF_RT_ACCEPT:
+	case PMF_RT_REJECT:
+	case PMF_RT_CLOSE:
 		return sizeof(struct pmf_wire_rec);
 	default:
 		return 0;
