@@ -133,48 +133,55 @@ static void find_cause(const struct silence *s, const char *program, char *cause
 	}
 }
 
-int perf_eal_start(int argc, char *argv[], bool verbose)
+/* rte_eal_init with its words caught. They are shown if asked for, or told in one sentence. */
+static int init(int argc, char *argv[], bool verbose)
 {
-	bool pinned = chooses_lcores(argc, argv);
-	static char no_pci[] = "--no-pci";
+	static char text[65536];
 	struct silence silence;
-	char cause[256], **args;
-	cpu_set_t mask;
-	sigset_t pipe;
-	int n = argc, rc;
+	char cause[256];
+	int rc;
 
-	sigemptyset(&pipe);
-	sigaddset(&pipe, SIGPIPE);
-	sigprocmask(SIG_BLOCK, &pipe, NULL);
-	sched_getaffinity(0, sizeof(mask), &mask);
-	/* EAL keeps pointers into the arguments: they live as long as the program. */
-	args = calloc((size_t)argc + 2, sizeof(*args));
-	if (!args)
-		return perf_fail("no memory for EAL's arguments");
-	memcpy(args, argv, sizeof(*args) * (size_t)argc);
-	if (!allows_device(argc, argv))
-		args[n++] = no_pci;
-	if (silence_begin(&silence)) {
-		free(args);
+	if (silence_begin(&silence))
 		return -1;
-	}
-	rc = rte_eal_init(n, args);
+	rc = rte_eal_init(argc, argv);
 	silence_end(&silence);
 	if (rc < 0) {
 		find_cause(&silence, argv[0], cause, sizeof(cause));
 		perf_fail("EAL did not start: %s", cause);
 	}
 	if (verbose) {
-		static char text[65536];
-
 		heard_text(&silence, text, sizeof(text));
 		fputs(text, stderr);
 	}
 	close(silence.heard);
+	return rc < 0 ? -1 : 0;
+}
+
+int perf_eal_start(int argc, char *argv[], bool verbose)
+{
+	static char no_pci[] = "--no-pci";
+	static char **args; /* EAL keeps pointers into them: they live as long as the program */
+	bool pinned = chooses_lcores(argc, argv);
+	cpu_set_t mask;
+	sigset_t pipe;
+	int n = argc;
+
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &pipe, NULL);
+	sched_getaffinity(0, sizeof(mask), &mask);
+	args = calloc((size_t)argc + 2, sizeof(*args));
+	if (!args)
+		return perf_fail("no memory for EAL's arguments");
+	memcpy(args, argv, sizeof(*args) * (size_t)argc);
+	if (!allows_device(argc, argv))
+		args[n++] = no_pci;
+	if (init(n, args, verbose))
+		return -1;
 	/* Drivers tell of every step at the default level. */
 	if (!verbose && !chooses_log(argc, argv))
 		rte_log_set_global_level(RTE_LOG_WARNING);
 	if (!pinned)
 		sched_setaffinity(0, sizeof(mask), &mask);
-	return rc < 0 ? -1 : 0;
+	return 0;
 }

@@ -8,12 +8,12 @@
 
 #include <rte_eal.h>
 
-#include "clock.h"
-#include "eal.h"
-#include "error.h"
+#include "../clock.h"
+#include "../eal.h"
+#include "../error.h"
 #include "raw_frame.h"
 #include "raw_work.h"
-#include "value.h"
+#include "../value.h"
 
 /*
  * pmf-raw: the same link by DPDK alone, without reliability, order or peers. What a provider is

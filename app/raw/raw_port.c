@@ -9,7 +9,7 @@
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
 
-#include "error.h"
+#include "../error.h"
 
 /* Setting up of the one port. Whoever opened it uses it from the same thread only. */
 

@@ -11,8 +11,8 @@
 #include <rte_ethdev.h>
 #include <rte_memcpy.h>
 
-#include "clock.h"
-#include "error.h"
+#include "../clock.h"
+#include "../error.h"
 #include "raw_frame.h"
 
 /*

@@ -4,7 +4,7 @@
 #ifndef RAW_WORK_H
 #define RAW_WORK_H
 
-#include "histogram.h"
+#include "../histogram.h"
 #include "raw_port.h"
 
 enum raw_mode {
