@@ -531,6 +531,40 @@ static void test_nobody_receives_for_long(void)
 	end();
 }
 
+/* Long pauses between the receives for messages that wait to be invited, with packets lost now and
+ * then. */
+static void test_slow_receiver_is_not_dead(void)
+{
+	begin();
+	conf.fixed_size = 70000;
+	conf.receives = 1;
+	conf.repost = 3000 * MS;
+	conf.fault.loss = 1u << 28;
+	conf.flow.dead_after = 2000 * MS;
+	open_sim();
+	sim_add_stream(&sim, 0, 1, 200, 50);
+	CU_ASSERT_TRUE(sim_run(&sim, STALL, NULL) && sim_settle(&sim));
+	end();
+}
+
+/* And one that dies between two of them is taken for dead. */
+static void test_slow_receiver_dies(void)
+{
+	begin();
+	conf.fixed_size = 70000;
+	conf.receives = 1;
+	conf.repost = 100000 * MS;
+	conf.flow.dead_after = 2000 * MS;
+	open_sim();
+	sim.dead_is_fine = true;
+	sim_add_stream(&sim, 0, 1, 200, 50);
+	run_until_delivered(0, 1);
+	run_until(sim.now + 300 * MS);
+	sim_node_kill(&sim.node[1]);
+	run_until_failed(0, 4500 * MS);
+	end();
+}
+
 /* And one that dies meanwhile is taken for dead. */
 static void test_held_back_by_the_dead(void)
 {
@@ -716,6 +750,8 @@ int main(void)
 		{"hardly any memory, and faults", test_tiny_memory_and_faults},
 		{"a receiver that posts nothing for long", test_nobody_receives_for_long},
 		{"a receiver that posts nothing and dies", test_held_back_by_the_dead},
+		{"a receiver that posts slowly is not dead", test_slow_receiver_is_not_dead},
+		{"a receiver that posts slowly and dies", test_slow_receiver_dies},
 		{"windows of 1 to 64 packets", test_small_windows},
 		{"an endpoint closes with messages under way", test_abort},
 		{"numbers beyond 32 bits", test_numbers_wrap},
