@@ -61,14 +61,18 @@ struct pmf_flow {
 	pmf_psn_t rcv_next; /* next expected in order */
 	uint64_t txno_next;
 	pmf_ns_t ack_at; /* an acknowledgement is due, 0: at once */
-	uint32_t inflight;
-	uint32_t tx_window;
-	uint8_t state; /* enum pmf_flow_state; the engine reads it */
-	uint8_t want;
-	uint8_t ready; /* a bit per queue that may be cut */
-	uint8_t turn;  /* queue that was cut last */
+	uint16_t inflight;
+	uint16_t tx_window;
 	uint16_t mtu;  /* UDP payload */
 	uint16_t lost; /* packets that wait to be sent again */
+	uint8_t state; /* enum pmf_flow_state; the engine reads it */
+	uint8_t want;
+	uint8_t ready;	   /* a bit per queue that may be cut */
+	uint8_t turn;	   /* queue that was cut last */
+	uint8_t loss_kind; /* enum pmf_loss_timer */
+	bool tail_probed;  /* since the last progress */
+	bool intro;	   /* packets carry the opening block: the peer may not know our id */
+	bool blocked;	   /* the head of the send queue waits for credit */
 
 	/* receiving, and credit */
 	uint64_t rx_txno;   /* newest transmission received */
@@ -90,10 +94,12 @@ struct pmf_flow {
 	uint64_t acked_txno; /* newest transmission that the peer has seen */
 	pmf_ns_t slow_at;    /* contact, dead peer, probes, path MTU */
 
-	struct pmf_txq txq[PMF_QUEUES];
+	/* messages */
 	const struct pmf_flow_conf *conf;
 	struct pmf_flow_stats *stats;
-	uint64_t tx_msg, rx_msg;   /* next message number */
+	uint64_t tx_msg, rx_msg; /* next message number */
+	struct pmf_txq txq[PMF_QUEUES];
+
 	uint64_t rx_cost;	   /* credit that the peer has used */
 	uint64_t rx_told;	   /* rx_limit that went out last */
 	uint64_t rx_off, rx_total; /* the eager message under way from the peer */
@@ -101,14 +107,10 @@ struct pmf_flow {
 	struct pmf_rtt rtt;
 	pmf_ns_t rack_rtt; /* last measured */
 	pmf_ns_t sent_last;
-	uint8_t loss_kind; /* enum pmf_loss_timer */
-	uint8_t reo_mult;  /* of a quarter of the least round trip */
-	uint8_t reo_keep;  /* recoveries until it falls back */
-	bool tail_probed;  /* since the last progress */
-	bool intro;	   /* packets carry the opening block: the peer may not know our id */
-	bool blocked;	   /* the head of the send queue waits for credit */
-	bool bound;	   /* the peer's incarnation is known */
-	bool want_ahead;   /* a packet ahead of order met no active part */
+	uint8_t reo_mult; /* of a quarter of the least round trip */
+	uint8_t reo_keep; /* recoveries until it falls back */
+	bool bound;	  /* the peer's incarnation is known */
+	bool want_ahead;  /* a packet ahead of order met no active part */
 	uint16_t peer_ce;
 	uint16_t holds_got, holds_told;
 	uint64_t grant_seen;	     /* most credit that the peer ever left open */
@@ -142,5 +144,11 @@ struct pmf_flow {
 	pmf_ns_t echo_at;
 	uint32_t bad_steps; /* state changes that are not allowed; stays 0 */
 };
+
+/* What every packet touches: four lines, the last of them the queue of messages. */
+static_assert(offsetof(struct pmf_flow, rx_txno) == 1 * PMF_CACHE_LINE, "lines are as drawn");
+static_assert(offsetof(struct pmf_flow, cc) == 2 * PMF_CACHE_LINE, "lines are as drawn");
+static_assert(offsetof(struct pmf_flow, conf) == 3 * PMF_CACHE_LINE, "lines are as drawn");
+static_assert(offsetof(struct pmf_flow, txq[1]) == 4 * PMF_CACHE_LINE, "lines are as drawn");
 
 #endif
