@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fabric/addr.h"
 #include "fabric/stats.h"
+#include "msg/addr.h"
 
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
 #define add_u64 rte_tel_data_add_dict_uint
@@ -25,11 +25,24 @@
 #endif
 
 /*
- * An array of dictionaries, one an object: names in a dictionary must be words, which an object's
- * is not. pmf_stats_walk() gives an object's counters in a row.
+ * Dictionaries, one an object, by number: names in a dictionary must be words, which an object's is
+ * not, and an array takes no dictionaries before DPDK 23.03.
  */
+static void add_numbered(struct rte_tel_data *top, unsigned int *n, struct rte_tel_data *one)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", *n);
+	if (rte_tel_data_add_dict_container(top, name, one, 0))
+		rte_tel_data_free(one);
+	else
+		++*n;
+}
+
+/* pmf_stats_walk() gives an object's counters in a row. */
 struct walk {
 	struct rte_tel_data *top, *object;
+	unsigned int n;	  /* objects in top */
 	const char *only; /* or NULL: all */
 	const char *port;
 	unsigned int seen; /* a bit a port: two domains of one port have the same counters */
@@ -38,8 +51,8 @@ struct walk {
 
 static void walk_flush(struct walk *w)
 {
-	if (w->object && rte_tel_data_add_array_container(w->top, w->object, 0))
-		rte_tel_data_free(w->object);
+	if (w->object)
+		add_numbered(w->top, &w->n, w->object);
 	w->object = NULL;
 }
 
@@ -85,12 +98,18 @@ static int handle_stats(const char *cmd, const char *params, struct rte_tel_data
 {
 	struct walk w = {.top = data, .only = params && *params ? params : NULL};
 
-	rte_tel_data_start_array(data, RTE_TEL_CONTAINER);
+	rte_tel_data_start_dict(data);
 	pmf_domain_list_walk(stats_of, &w);
 	return 0;
 }
 
-static void peer_to(struct rte_tel_data *top, const struct pmf_peer_view *v)
+struct peers {
+	struct rte_tel_data *top;
+	unsigned int n;	   /* peers in top */
+	unsigned int seen; /* a bit a port */
+};
+
+static void peer_to(struct peers *p, const struct pmf_peer_view *v)
 {
 	struct rte_tel_data *one = rte_tel_data_alloc();
 	char text[PMF_ADDR_TEXT];
@@ -109,14 +128,8 @@ static void peer_to(struct rte_tel_data *top, const struct pmf_peer_view *v)
 	add_u64(one, "tx_retrans", v->stats.tx_retrans);
 	add_u64(one, "rx_packets", v->stats.rx_packets);
 	add_u64(one, "rx_dups", v->stats.rx_dups);
-	if (rte_tel_data_add_array_container(top, one, 0))
-		rte_tel_data_free(one);
+	add_numbered(p->top, &p->n, one);
 }
-
-struct peers {
-	struct rte_tel_data *top;
-	unsigned int seen; /* a bit a port */
-};
 
 static void peers_of(struct pmf_domain *d, void *arg)
 {
@@ -129,7 +142,7 @@ static void peers_of(struct pmf_domain *d, void *arg)
 	p->seen |= 1u << d->port;
 	n = pmf_stats_peers(d, &views);
 	for (size_t i = 0; i < n; i++)
-		peer_to(p->top, &views[i]);
+		peer_to(p, &views[i]);
 	free(views);
 }
 
@@ -137,7 +150,7 @@ static int handle_peers(const char *cmd, const char *params, struct rte_tel_data
 {
 	struct peers p = {.top = data};
 
-	rte_tel_data_start_array(data, RTE_TEL_CONTAINER);
+	rte_tel_data_start_dict(data);
 	pmf_domain_list_walk(peers_of, &p);
 	return 0;
 }
