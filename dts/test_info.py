@@ -22,16 +22,16 @@ def fabric_path(tree):
 
 def check_info(process):
     """One exact answer: infos as fi_info prints them, and not a byte beside them."""
-    assert process.wait(20) == 0, process
-    assert process.err == '', process
+    assert process.wait(20) == 0, str(process)
+    assert process.err == '', str(process)
     # fi_info prints one block an info, whose lines are indented below it.
     blocks = re.findall(r'^fi_info:$', process.out, re.M)
     others = [line for line in process.out.splitlines()
               if line and not line.startswith((' ', 'fi_info:', '---'))]
-    assert blocks and not others, process
-    assert set(re.findall(r'prov_name: (\S+)', process.out)) == {'pmf'}, process
-    assert 'ep_type' not in process.out or 'FI_EP_RDM' in process.out, process
-    assert 'FI_MSG' in process.out and '10.99.0.1' in process.out, process
+    assert blocks and not others, str(process)
+    assert set(re.findall(r'prov_name: (\S+)', process.out)) == {'pmf'}, str(process)
+    assert 'ep_type' not in process.out or 'FI_EP_RDM' in process.out, str(process)
+    assert 'FI_MSG' in process.out and '10.99.0.1' in process.out, str(process)
 
 
 def test_info_without_hugepages(pmf_run):
@@ -47,7 +47,7 @@ def test_info_is_the_same_with_and_without_hugepages(pmf_run):
     outputs = []
     for huge in ('auto', 'off'):
         process = pmf_run(LOOP, 'fi_info', '-p', 'pmf', '-v', env={'FI_PMF_HUGEPAGES': huge})
-        assert process.wait(20) == 0, process
+        assert process.wait(20) == 0, str(process)
         outputs.append(process.out)
     assert outputs[0] == outputs[1]
 
@@ -55,12 +55,12 @@ def test_info_is_the_same_with_and_without_hugepages(pmf_run):
 def test_nothing_is_offered_without_a_port(runner, tree):
     process = runner.run(['fi_info', '-p', 'pmf'], fabric_path(tree))
     assert process.popen.returncode != 0
-    assert re.search(r'^fi_getinfo: -61\b', process.err, re.M), process  # -FI_ENODATA
+    assert re.search(r'^fi_getinfo: -61\b', process.err, re.M), str(process)  # -FI_ENODATA
 
 
 def test_every_variable_is_listed(runner, tree):
     process = runner.run(['fi_info', '-e'], fabric_path(tree))
-    assert process.popen.returncode == 0, process
+    assert process.popen.returncode == 0, str(process)
     for name in VARIABLES:
         assert re.search(rf'^# FI_PMF_{name}: \S+', process.out, re.M), (name, process.out)
 

@@ -40,7 +40,7 @@ def test_ping_is_answered(make_link, perf, runner):
     for size in ('0', '56', '1472'):
         answer = runner.run([*ask, '-s', size, a.address])
         assert answer.popen.returncode == 0, f'{answer}\n{server}'
-    assert server.running(), server
+    assert server.running(), str(server)
 
 
 def telemetry(directory, command):
@@ -71,7 +71,7 @@ def test_telemetry_shows_the_counters(make_link, perf):
     client = perf(b, '--peer', a.address, '--mode', 'rate', '--size', '64', '--count', '10000')
     assert client.wait(60) == 0, f'{server}\n{client}'
     listed = [name for name in telemetry(directory, '/')['/'] if name.startswith('/pmf/')]
-    assert listed, server
+    assert listed, str(server)
     answers = {name: telemetry(directory, name)[name] for name in listed}
     figures = [int(n) for n in re.findall(r': (\d+)', json.dumps(answers))]
     assert any(n >= 10000 for n in figures), answers
@@ -99,5 +99,5 @@ def test_a_closed_endpoint_says_what_it_did(make_link, perf):
                   env={'FI_LOG_LEVEL': 'info', 'FI_LOG_PROV': 'pmf'})
     assert client.wait(60) == 0 and server.wait(30) == 0, f'{server}\n{client}'
     lines = [line for line in client.err.splitlines() if 'retransmi' in line]
-    assert len(lines) >= 1 and re.search(r'\d', lines[0]), client
-    assert 'EAL' not in client.out, client
+    assert len(lines) >= 1 and re.search(r'\d', lines[0]), str(client)
+    assert 'EAL' not in client.out, str(client)

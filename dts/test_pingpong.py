@@ -37,9 +37,9 @@ def test_every_size_and_byte(name, make_link, pmf_run, free_port):
     processes = pingpong(make_link(name), pmf_run, free_port, options)
     for process in processes:
         rows = ROW.findall(process.out)
-        assert len(rows) > 40 and rows[-1][0] == LARGEST, process
-        assert all(sent == returned for _, sent, returned in rows), process
-        assert not re.search(r'EAL|TELEMETRY|VHOST', process.out), process
+        assert len(rows) > 40 and rows[-1][0] == LARGEST, str(process)
+        assert all(sent == returned for _, sent, returned in rows), str(process)
+        assert not re.search(r'EAL|TELEMETRY|VHOST', process.out), str(process)
 
 
 def test_both_ends_as_nobody(make_link, pmf_run, free_port, run_dir):
