@@ -8,9 +8,9 @@
 
 #include <stdlib.h>
 
-#include "fabric/addr.h"
 #include "fabric/log.h"
 #include "fabric/nosys.h"
+#include "msg/addr.h"
 
 /* Addresses that an AV is made for: what its user says, within these. */
 #define AV_MIN ((size_t)16384)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "fabric/addr.h"
 #include "fabric/av.h"
+#include "msg/addr.h"
 
 /* The first address of the node that an endpoint of this domain can reach. */
 static int resolve(const struct pmf_av *av, const char *node, const char *service,

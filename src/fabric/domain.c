@@ -5,12 +5,12 @@
 
 #include <stdlib.h>
 
-#include "fabric/addr.h"
 #include "fabric/info.h"
 #include "fabric/log.h"
 #include "fabric/nosys.h"
 #include "fabric/stats.h"
 #include "fabric/telemetry.h"
+#include "msg/addr.h"
 
 static int domain_close(struct fid *fid)
 {

@@ -5,11 +5,11 @@
 
 #include <stdlib.h>
 
-#include "fabric/addr.h"
 #include "fabric/info.h"
 #include "fabric/log.h"
 #include "fabric/nosys.h"
 #include "fabric/stats.h"
+#include "msg/addr.h"
 #include "msg/calls.h"
 
 static int ep_close(struct fid *fid)

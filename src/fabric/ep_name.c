@@ -3,9 +3,9 @@
  *
  * An endpoint's name; the rest of connection management is not an unconnected endpoint's.
  */
-#include "fabric/addr.h"
 #include "fabric/ep.h"
 #include "fabric/nosys.h"
+#include "msg/addr.h"
 
 static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 {

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fabric/addr.h"
 #include "fabric/log.h"
 #include "fabric/objects.h"
+#include "msg/addr.h"
 
 #define RESOLVE_MAX 16
 

@@ -3,8 +3,8 @@
  *
  * Each hint against what is offered, one by one. Pure: no configuration, no environment.
  */
-#include "fabric/addr.h"
 #include "fabric/info.h"
+#include "msg/addr.h"
 #include "msg/transfer.h"
 
 /* Enumerators of later headers that are understood all the same. */

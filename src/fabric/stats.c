@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fabric/addr.h"
 #include "fabric/log.h"
+#include "msg/addr.h"
 #include "msg/ep_state.h"
 
 struct collect {

@@ -193,7 +193,7 @@ static void test_reserved_is_ignored(void)
 	uint8_t buf[512];
 	size_t len = pmf_wire_put(buf, sizeof(buf), &in);
 
-	buf[3] |= 0xf0;
+	buf[3] |= (uint8_t)~PMF_HF_KNOWN;
 	buf[5] = 0xff;
 	buf[43] = 0xff;
 	CU_ASSERT_EQUAL(get_exact(buf, len, &out), 0);

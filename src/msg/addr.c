@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  */
-#include "fabric/addr.h"
+#include "msg/addr.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>

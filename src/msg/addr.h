@@ -4,8 +4,8 @@
  * Addresses as libfabric writes them, sockaddr_in, sockaddr_in6 and FI_ADDR_STR
  * ("fi_sockaddr_in://10.99.0.1:4000", "fi_sockaddr_in6://[fd00::1]:4000"), and struct pmf_addr.
  */
-#ifndef PMF_FABRIC_ADDR_H
-#define PMF_FABRIC_ADDR_H
+#ifndef PMF_MSG_ADDR_H
+#define PMF_MSG_ADDR_H
 
 #include <rdma/fabric.h>
 
