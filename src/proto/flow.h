@@ -88,7 +88,8 @@ struct pmf_item {
 	bool invited;	/* an INVITE came while the eager bytes were still under way */
 	int32_t status; /* on done: 0 or a negative errno */
 	uint32_t holds; /* PARKED: HOLD records that must have come, modulo 2^16 */
-	uint64_t msg;	/* message number; of INVITE, HOLD, ABORT: the number they name; of CONNREQ to CLOSE: the reason */
+	uint64_t msg; /* message number; of INVITE, HOLD, ABORT: the number they name; of CONNREQ to
+			 CLOSE: the reason */
 	TAILQ_ENTRY(pmf_item) park;
 };
 
@@ -260,8 +261,8 @@ void pmf_flow_hold(struct pmf_flow *f, struct pmf_item *item, uint64_t msg);
 
 /**
  * Send a record of a connection (@p kind PMF_ITEM_CONNREQ to _CLOSE). @p item and @p bytes, at most
- * PMF_WIRE_CM_DATA, are the flow's until the item is on done. Control goes before messages: a CLOSE that
- * is to come after them is pushed when they are done.
+ * PMF_WIRE_CM_DATA, are the flow's until the item is on done. Control goes before messages: a CLOSE
+ * that is to come after them is pushed when they are done.
  */
 void pmf_flow_control(struct pmf_flow *f, struct pmf_item *item, enum pmf_item_kind kind,
 		      enum pmf_reason reason, const void *bytes, size_t len);
@@ -307,8 +308,8 @@ void pmf_flow_accept(struct pmf_flow *f, const struct pmf_contact *c, pmf_ns_t n
 /** A CHALLENGE for this flow's connection id. The flow may die of it. @return 0, or -EBADMSG when
  * it answers no hello of ours */
 int pmf_flow_on_challenge(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now);
-/** A RESET with REFUSED for this flow's connection id: believed if it answers our last hello. The flow may
- * die of it (ECONNREFUSED, or ECONNRESET when it was open). */
+/** A RESET with REFUSED for this flow's connection id: believed if it answers our last hello. The
+ * flow may die of it (ECONNREFUSED, or ECONNRESET when it was open). */
 void pmf_flow_on_refused(struct pmf_flow *f, const struct pmf_hdr *hdr);
 /** A RESET that names this flow's peer: not believed, verified by a hello. */
 void pmf_flow_on_reset(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now);

@@ -16,7 +16,8 @@ static inline bool has_bytes(const struct pmf_item *item)
 	return item->kind == PMF_ITEM_MSG && item->mode != PMF_MODE_ANNOUNCED;
 }
 
-/* A record of a connection goes with all its bytes; they are no message's and not counted as such. */
+/* A record of a connection goes with all its bytes; they are no message's and not counted as such.
+ */
 static inline size_t program_bytes(const struct pmf_item *item)
 {
 	return item->kind >= PMF_ITEM_CONNREQ ? item->len : 0;
@@ -72,12 +73,9 @@ static size_t put_record(const struct pmf_item *item, enum pmf_flow_queue q, uin
 			 uint64_t len, uint8_t *p, size_t left)
 {
 	static const uint8_t control[] = {
-		[PMF_ITEM_INVITE] = PMF_RT_INVITE,
-		[PMF_ITEM_HOLD] = PMF_RT_HOLD,
-		[PMF_ITEM_ABORT] = PMF_RT_ABORT,
-		[PMF_ITEM_CONNREQ] = PMF_RT_CONNREQ,
-		[PMF_ITEM_ACCEPT] = PMF_RT_ACCEPT,
-		[PMF_ITEM_REJECT] = PMF_RT_REJECT,
+		[PMF_ITEM_INVITE] = PMF_RT_INVITE, [PMF_ITEM_HOLD] = PMF_RT_HOLD,
+		[PMF_ITEM_ABORT] = PMF_RT_ABORT,   [PMF_ITEM_CONNREQ] = PMF_RT_CONNREQ,
+		[PMF_ITEM_ACCEPT] = PMF_RT_ACCEPT, [PMF_ITEM_REJECT] = PMF_RT_REJECT,
 		[PMF_ITEM_CLOSE] = PMF_RT_CLOSE,
 	};
 	struct pmf_rec rec;
