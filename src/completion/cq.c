@@ -7,6 +7,7 @@
 
 #define CQ_SIZE_DEFAULT 1024
 #define CQ_SIZE_MAX (1u << 24)
+#define RING_ALIGN ((size_t)PMF_CACHE_LINE * 2)
 
 int pmf_cq_init(struct pmf_cq *cq, const struct fi_cq_attr *attr, bool locked)
 {
@@ -49,8 +50,8 @@ static struct rte_ring *ring_make(size_t size)
 
 	if (bytes < 0)
 		return NULL;
-	bytes = (bytes + PMF_CACHE_LINE - 1) / PMF_CACHE_LINE * PMF_CACHE_LINE;
-	ring = aligned_alloc(PMF_CACHE_LINE * 2, (size_t)bytes + PMF_CACHE_LINE * 2);
+	/* aligned_alloc(3) wants whole multiples */
+	ring = aligned_alloc(RING_ALIGN, ((size_t)bytes + RING_ALIGN - 1) & ~(RING_ALIGN - 1));
 	if (!ring)
 		return NULL;
 	if (rte_ring_init(ring, "pmf_cq", (unsigned int)size,
