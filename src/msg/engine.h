@@ -181,6 +181,7 @@ void pmf_match_posted(struct pmf_engine *e, struct pmf_ep *ep, struct pmf_rx *rx
 void pmf_match_start(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec);
 int pmf_match_cont(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec);
 int pmf_match_body(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec);
+void pmf_match_invited(struct pmf_engine *e, struct pmf_rx *rx);
 int pmf_match_abort(struct pmf_engine *e, struct pmf_eflow *ef, uint64_t msg);
 /** The flow is dead or its endpoint closes: end what it had begun. */
 void pmf_match_flow_end(struct pmf_engine *e, struct pmf_eflow *ef, int error);

@@ -118,7 +118,8 @@ struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep, const 
 				 pmf_ns_t now, int *err)
 {
 	struct pmf_flow_name name = {*peer, ep->addr.port};
-	struct pmf_eflow *ef = aligned_alloc(PMF_CACHE_LINE, sizeof(*ef));
+	struct pmf_eflow *ef =
+		aligned_alloc(PMF_CACHE_LINE, (sizeof(*ef) + 63) & ~(size_t)63);
 
 	*err = FI_ENOMEM;
 	if (!ef)
@@ -252,7 +253,7 @@ void pmf_eflow_drain(struct pmf_engine *e, struct pmf_eflow *ef)
 					-item->status);
 			break;
 		case PMF_ITEM_INVITE:
-			pmf_container_of(item, struct pmf_rx, item)->invite_out = false;
+			pmf_match_invited(e, pmf_container_of(item, struct pmf_rx, item));
 			break;
 		default: { /* HOLD */
 			struct pmf_stub *s = pmf_container_of(item, struct pmf_stub, item);

@@ -289,10 +289,11 @@ int pmf_match_abort(struct pmf_engine *e, struct pmf_eflow *ef, uint64_t msg)
 	struct pmf_stub *s, *next;
 
 	if (rx) {
-		if (rx->invite_out)
-			return -EPROTO;
 		TAILQ_REMOVE(&ef->bodies, rx, body);
-		rx_fail(e, rx, FI_ECONNABORTED);
+		/* our invitation may have crossed it: then the receive ends when that is acknowledged */
+		rx->err = FI_ECONNABORTED;
+		if (!rx->invite_out)
+			rx_whole(e, rx);
 		return 0;
 	}
 	if (ef->cur_left && ef->cur_msg == msg) {
@@ -310,6 +311,14 @@ int pmf_match_abort(struct pmf_engine *e, struct pmf_eflow *ef, uint64_t msg)
 			return 0;
 		}
 	return 0;
+}
+
+/** The invitation of @p rx is acknowledged, or has died with its flow. */
+void pmf_match_invited(struct pmf_engine *e, struct pmf_rx *rx)
+{
+	rx->invite_out = false;
+	if (pmf_unlikely(rx->err && rx->flow && !rx->done))
+		rx_whole(e, rx);
 }
 
 void pmf_match_flow_end(struct pmf_engine *e, struct pmf_eflow *ef, int error)
