@@ -116,12 +116,10 @@ int pmf_engine_open(struct pmf_queue *q, const struct pmf_conf *conf, struct pmf
 	return 0;
 }
 
-/* No endpoint is left; flows of orphans that ran out of time are freed here. */
+/* No endpoint is left but orphans, whose time is over. */
 void pmf_engine_close(struct pmf_engine *e)
 {
-	for (uint32_t i = 0; i < e->flows_cap && e->flows; i++)
-		if (e->flows[i])
-			pmf_eflow_free(e, e->flows[i], ECONNABORTED);
+	pmf_ep_reap(e, PMF_NS_NEVER);
 	pmf_queue_flush(e->q);
 	while (e->active_free) {
 		void *next = *(void **)e->active_free;
