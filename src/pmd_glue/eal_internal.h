@@ -24,6 +24,12 @@ void pmf_fdset_take(struct pmf_fdset *set);
  */
 void pmf_fdset_cloexec_new(const struct pmf_fdset *before);
 
+/**
+ * Set FD_CLOEXEC on what drivers opened by themselves when a peer came: connections at the socket
+ * @p path, and memory that the peer shares. A started program that held them would hide our death.
+ */
+void pmf_fds_cloexec_link(const char *path);
+
 /** Lead EAL's log to @p log (may be NULL: dropped), for good. */
 void pmf_eal_log_open(pmf_log_fn log);
 

@@ -44,6 +44,7 @@ struct pmf_quirks {
 	bool start_retry;     /* start fails until the peer is there */
 	bool whole_ring_room; /* rx mbufs must take a whole slot of its ring, see pmf_quirks_room() */
 	uint16_t extra_room;  /* bytes of each rx mbuf that it keeps for itself */
+	bool on_intr_thread;  /* handles its peer there, unlocked: stopped and removed there, too */
 	/* A side that connects, and that only stop and start make connect again. */
 	bool (*reconnects)(const struct pmf_port_conf *conf);
 	/* Its removal leaves a live descriptor behind: it is only stopped. */

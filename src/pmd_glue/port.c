@@ -191,29 +191,18 @@ static void queue_close(struct pmf_queue *q)
 	pmf_faults_close(q->faults);
 }
 
-/* Removed, not only closed, so that the same words can make it again. */
-static void device_remove(struct pmf_port *port)
-{
-	if (port->quirks && port->quirks->stays && port->quirks->stays(&port->conf))
-		return;
-	if (rte_eal_hotplug_remove(port->conf.is_pci ? "pci" : "vdev", port->conf.name) != 0)
-		rte_eth_dev_close(port->port_id);
-}
-
 /* Everything in the reverse order; what is not there yet is skipped. */
 static void port_free(struct pmf_port *port)
 {
 	uint16_t i;
 
-	if (port->started)
-		rte_eth_dev_stop(port->port_id);
-	port->started = false;
+	pmf_port_stop(port);
 	for (i = 0; i < port->nqueues; i++)
 		queue_close(&port->queue[i]);
 	if (port->neigh)
 		pmf_neigh_close(port->neigh);
 	pmf_capture_close(port->capture);
-	device_remove(port);
+	pmf_port_remove(port);
 	rte_mempool_free(port->rx_pool);
 	rte_mempool_free(port->tx_pool);
 	rte_free(port);

@@ -42,14 +42,15 @@ static const struct pmf_quirks table[] = {
 	/* Two processes with a net_vhost0 have the same MAC address, and net_ring has none. */
 	{.driver = "net_vhost", .own_mac = true},
 	{.driver = "net_ring", .own_mac = true, .hairpin = true, .no_rx_intr = true},
-	{.driver = "net_virtio_user"},
+	{.driver = "net_virtio_user", .on_intr_thread = true},
 	/*
 	 * A client whose server is not there, not started yet, or gone stays unconnected. A server's
 	 * listening socket stays registered with EAL's interrupt thread after the device is removed.
 	 */
 	{.driver = "net_memif", .raw_mtu = true, .single_seg = true, .no_rx_intr = true,
-	 .start_retry = true, .reconnects = memif_is_client, .stays = memif_is_server},
-	/* Copies a whole slot's worth into the mbuf, whatever the frame's length. */
+	 .start_retry = true, .on_intr_thread = true, .reconnects = memif_is_client,
+	 .stays = memif_is_server},
+	/* Refuses mbufs that do not take a whole slot of its ring, whatever the MTU. */
 	{.driver = "net_af_packet", .raw_mtu = true, .kernel_mtu = true, .no_rx_intr = true,
 	 .whole_ring_room = true},
 	{.driver = "net_af_xdp", .kernel_mtu = true, .no_rx_intr = true,
@@ -176,7 +177,8 @@ static int socket_await(const char *path, char *err, size_t errlen)
 	for (i = 0; access(path, F_OK) != 0; i++) {
 		if (i == tries) {
 			snprintf(err, errlen,
-				 "nobody has made %s within 10 seconds; start the process at the other "
+				 "nobody has made %s within 10 seconds; start the process at the "
+				 "other "
 				 "end (the vhost side) first",
 				 path);
 			return -ENOTCONN;

@@ -30,9 +30,7 @@ void pmf_port_service(struct pmf_port *port, void (*quiesce)(void *), void (*res
 		return;
 	if (quiesce)
 		quiesce(arg);
-	if (port->started)
-		rte_eth_dev_stop(port->port_id);
-	port->started = false;
+	pmf_port_stop(port);
 	/* Only drivers that may fail to start come here; the next service tries again. */
 	(void)pmf_port_start(port, err, sizeof(err));
 	if (resume)

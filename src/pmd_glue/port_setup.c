@@ -12,6 +12,7 @@
 #include <rte_errno.h>
 
 #include "pmd_glue/eal.h"
+#include "pmd_glue/eal_internal.h"
 #include "pmd_glue/internal.h"
 
 enum {
@@ -188,6 +189,18 @@ int pmf_port_setup(struct pmf_port *port, const struct rte_eth_dev_info *info, c
 	return ret;
 }
 
+/* Devices that are linked through a socket have it in one of these words. */
+static void link_cloexec(const struct pmf_port *port)
+{
+	static const char *const keys[] = {"iface", "path", "socket"};
+	char path[sizeof(port->conf.dev)];
+	unsigned int i;
+
+	for (i = 0; i < PMF_ARRAY_SIZE(keys); i++)
+		if (pmf_devarg_str(port->conf.dev, keys[i], path, sizeof(path)) && path[0])
+			pmf_fds_cloexec_link(path);
+}
+
 void pmf_port_link_update(struct pmf_port *port)
 {
 	struct rte_eth_link link = {.link_status = RTE_ETH_LINK_DOWN};
@@ -198,9 +211,11 @@ void pmf_port_link_update(struct pmf_port *port)
 	if (up == atomic_load_explicit(&port->link_up, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&port->link_up, up, memory_order_relaxed);
-	/* Pairs with the exchange in pmf_queue_tick(). */
-	if (up)
-		atomic_store_explicit(&port->announce, true, memory_order_release);
+	if (!up)
+		return;
+	link_cloexec(port);
+	/* Pairs with the exchange in announce(), frame_tx.c. */
+	atomic_store_explicit(&port->announce, true, memory_order_release);
 }
 
 int pmf_port_start(struct pmf_port *port, char *err, size_t errlen)

@@ -21,6 +21,12 @@ int pmf_port_setup(struct pmf_port *port, const struct rte_eth_dev_info *info, c
  */
 int pmf_port_start(struct pmf_port *port, char *err, size_t errlen);
 
+/** Stop the device if it is started. */
+void pmf_port_stop(struct pmf_port *port);
+
+/** Take the stopped device away, so that the same words can make it again. */
+void pmf_port_remove(struct pmf_port *port);
+
 /** Note whether the link is up; when it comes up, have the neighbours told. */
 void pmf_port_link_update(struct pmf_port *port);
 

@@ -4,8 +4,11 @@
  * Two ports of this process linked by vhost and virtio-user, or by memif: frames cross with the
  * offloads that the drivers offer, interrupts wake, and a side that returns is found again.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "pmd_glue/eal.h"
@@ -203,6 +206,34 @@ static void test_peer_returns(void)
 	side_close(&a);
 }
 
+/* Connections and shared memory; the events go with them. */
+static void test_link_is_closed_on_exec(void)
+{
+	unsigned int sockets = 0;
+
+	open_vhost(&a);
+	open_virtio(&b);
+	first_frame_each_way();
+	for (int fd = 3; fd < 1024; fd++) {
+		struct sockaddr_un sun = {.sun_family = AF_UNSPEC};
+		char link[64], target[256] = "";
+		socklen_t n = sizeof(sun);
+
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		if (readlink(link, target, sizeof(target) - 1) < 0)
+			continue;
+		if (getsockname(fd, (struct sockaddr *)&sun, &n) == 0 &&
+		    strncmp(sun.sun_path, dir, strlen(dir)) == 0)
+			sockets++;
+		else if (!strstr(target, "memfd"))
+			continue;
+		CU_ASSERT_TRUE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	}
+	CU_ASSERT_EQUAL(sockets, 2); /* the listening one and the accepted one */
+	side_close(&b);
+	side_close(&a);
+}
+
 static bool signalled(const struct side *s, int timeout_ms)
 {
 	struct pollfd p = {.fd = pmf_queue_intr_fd(&s->port->queue[0]), .events = POLLIN};
@@ -317,6 +348,7 @@ const struct glue_test link_tests[] = {
 	{"vhost carries every size", test_vhost_carries_every_size},
 	{"offload of one side only", test_offload_of_one_side_only},
 	{"a virtio-user peer returns", test_peer_returns},
+	{"the link is closed on exec", test_link_is_closed_on_exec},
 	{"interrupts wake", test_interrupts_wake},
 	{"a socket that is in use", test_socket_of_a_dead_process_is_replaced},
 	{"memif in any order", test_memif_in_any_order},
