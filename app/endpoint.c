@@ -99,6 +99,11 @@ int perf_endpoint_insert(struct perf_endpoint *e, const void *name, size_t len, 
 			 rc < 0 ? fi_strerror(-rc) : "no reason given");
 }
 
+void perf_endpoint_remove(struct perf_endpoint *e, fi_addr_t addr)
+{
+	fi_av_remove(e->av, &addr, 1, 0);
+}
+
 void perf_endpoint_text(struct perf_endpoint *e, const void *name, char *text, size_t room)
 {
 	size_t len = room;

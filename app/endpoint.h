@@ -42,6 +42,9 @@ void perf_endpoint_close(struct perf_endpoint *e);
 /** Insert an address as fi_getname or fi_getinfo gives it. 0, or -1 with a reason. */
 int perf_endpoint_insert(struct perf_endpoint *e, const void *name, size_t len, fi_addr_t *addr);
 
+/** Forget an address; what is under way to it may end in errors. */
+void perf_endpoint_remove(struct perf_endpoint *e, fi_addr_t addr);
+
 /** Write an address as text, for people. */
 void perf_endpoint_text(struct perf_endpoint *e, const void *name, char *text, size_t room);
 

@@ -442,6 +442,16 @@ void perf_session_bye(struct perf_session *s)
 	perf_error_clear();
 }
 
+/* A server that goes on keeps no trace of clients that have gone. */
+static void forget_partners(struct perf_session *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->n_partners && s->options->forever; i++)
+		perf_endpoint_remove(&s->link.endpoint, s->partners[i].control);
+	s->n_partners = 0;
+}
+
 void perf_session_farewell(struct perf_session *s)
 {
 	struct perf_control m = {.type = PERF_BYE};
@@ -451,7 +461,7 @@ void perf_session_farewell(struct perf_session *s)
 		perf_session_send(s, &s->partners[i], &m);
 	perf_link_flush(&s->link, PERF_NS_PER_S);
 	perf_error_clear();
-	s->n_partners = 0;
+	forget_partners(s);
 }
 
 void perf_session_abort(struct perf_session *s)
@@ -475,5 +485,5 @@ void perf_session_abort(struct perf_session *s)
 		perf_link_try_send(&s->link, p->control, &m);
 	}
 	perf_link_flush(&s->link, PERF_NS_PER_S);
-	s->n_partners = 0;
+	forget_partners(s);
 }

@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import time
+import unittest
 
 PERF, PROVIDER = sys.argv[1:3]
 ENV = dict(os.environ, FI_TCP_IFACE="lo")
@@ -169,6 +170,9 @@ def test_failures_are_one_sentence():
 
 
 def test_a_killed_peer_ends_the_other():
+    if PROVIDER == "shm":
+        # Its spin locks lie in the memory that the processes share, and die locked.
+        raise unittest.SkipTest("shm does not survive the death of a process")
     server = Server("--timeout", "1")
     client = start("--peer", server.peer, "--mode", "rate", "--duration", "1m", "--timeout", "1",
                    "-v")
@@ -195,6 +199,8 @@ def main():
         try:
             test()
             print(f"ok {n} - {test.__name__} # {time.monotonic()-t0:.1f}", flush=True)
+        except unittest.SkipTest as e:
+            print(f"ok {n} - {test.__name__} # SKIP {e}", flush=True)
         except Exception as e:  # pylint: disable=broad-except
             failed += 1
             print(f"not ok {n} - {test.__name__}", flush=True)
