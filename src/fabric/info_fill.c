@@ -31,7 +31,7 @@ static size_t choose(size_t hinted, size_t fallback)
 static void fill_tx(struct fi_tx_attr *a, const struct fi_tx_attr *h, uint64_t caps,
 		    const struct pmf_conf *conf)
 {
-	a->caps = caps & (FI_MSG | FI_SEND | PMF_CAPS_SECONDARY);
+	a->caps = caps & (FI_MSG | FI_SEND);
 	a->mode = 0;
 	a->op_flags = h ? h->op_flags : 0;
 	a->msg_order = PMF_MSG_ORDER;
@@ -46,7 +46,7 @@ static void fill_tx(struct fi_tx_attr *a, const struct fi_tx_attr *h, uint64_t c
 static void fill_rx(struct fi_rx_attr *a, const struct fi_rx_attr *h, uint64_t caps,
 		    const struct pmf_conf *conf)
 {
-	a->caps = caps & (FI_MSG | FI_RECV | PMF_CAPS_SECONDARY);
+	a->caps = caps & (FI_MSG | FI_RECV);
 	a->mode = 0;
 	a->op_flags = h ? h->op_flags : 0;
 	a->msg_order = PMF_MSG_ORDER;
