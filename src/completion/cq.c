@@ -125,6 +125,7 @@ static bool stash_fill(struct pmf_cq *cq)
 		cq->stash_head = 0;
 		cq->stash_count = rte_ring_sc_dequeue_burst_elem(
 			feed->ring, cq->stash, sizeof(struct pmf_cqe), PMF_CQ_STASH, NULL);
+		pmf_tsan_take(feed->ring);
 		if (cq->stash_count)
 			return true;
 	}

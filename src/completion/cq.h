@@ -15,6 +15,7 @@
 
 #include "completion/wait.h"
 #include "pmf_common.h"
+#include "pmf_tsan.h"
 
 #define PMF_MAX_FEEDS 64 /* engines that can feed one CQ or counter */
 #define PMF_CQ_STASH 32
@@ -92,6 +93,7 @@ void pmf_cq_feed_put(struct pmf_cq_feed *feed);
 /** Engine owner: write one completion. @return false when the ring is full: nothing was written. */
 static inline bool pmf_cq_feed_write(struct pmf_cq_feed *feed, const struct pmf_cqe *e)
 {
+	pmf_tsan_give(feed->ring);
 	/* rte_ring's prototype lacks the const of what it only reads. */
 	return rte_ring_sp_enqueue_elem(feed->ring, (void *)(uintptr_t)e, sizeof(*e)) == 0;
 }

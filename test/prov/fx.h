@@ -141,5 +141,7 @@ void fx_progress(struct fx *f);
 
 void fx_fill(void *buf, size_t len, unsigned int seed);
 bool fx_same(const void *buf, size_t len, unsigned int seed);
+/** Look at a byte of a posted buffer, which the provider may be writing. */
+char fx_peek(const void *byte);
 
 #endif
