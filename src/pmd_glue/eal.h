@@ -12,8 +12,8 @@
 enum pmf_huge { PMF_HUGE_AUTO, PMF_HUGE_ON, PMF_HUGE_OFF };
 
 struct pmf_eal_conf {
-	const char *extra;    /* FI_PMF_EAL or NULL */
-	const char *pci[8];   /* PCI devices named by ports: -a each; none: --no-pci */
+	const char *extra;  /* FI_PMF_EAL or NULL */
+	const char *pci[8]; /* PCI devices named by ports: -a each; none: --no-pci */
 	unsigned int npci;
 	enum pmf_huge huge;
 	unsigned int memory_mb; /* 0: default */
@@ -23,8 +23,8 @@ struct pmf_eal_conf {
 
 /**
  * Start EAL, or join one that runs. Call from a thread made for it (its affinity is changed; the
- * caller blocks SIGPIPE in it before); the same thread must open and close ports. A second call gives
- * the first one's result.
+ * caller blocks SIGPIPE in it before); the same thread must open and close ports. A second call
+ * gives the first one's result.
  * @return 0, or a negative errno with a sentence in @p err: -ENOMEM no memory or hugepages,
  *         -EINVAL bad arguments, -ECHILD a forked child of a process that runs EAL
  */

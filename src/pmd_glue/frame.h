@@ -35,8 +35,8 @@ uint16_t pmf_queue_rx(struct pmf_queue *q, struct rte_mbuf **m, uint16_t n, pmf_
 
 /**
  * Check one received frame: lengths, addresses, checksums.
- * @return true: @p f is filled and the mbuf stays the caller's; false: the mbuf was used up (ARP, ND,
- *         echo answered; or dropped and counted by cause)
+ * @return true: @p f is filled and the mbuf stays the caller's; false: the mbuf was used up (ARP,
+ * ND, echo answered; or dropped and counted by cause)
  */
 bool pmf_frame_parse(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame *f, pmf_ns_t now);
 
@@ -48,12 +48,12 @@ struct pmf_path {
 	uint8_t hdr[PMF_L2L3L4_MAX]; /* flush with the end, so that one copy fits every shape */
 	uint8_t hdr_len;
 	bool v6;
-	bool local;	      /* an address of this port: goes through the loop ring */
-	uint8_t loop_queue;   /* local: the queue whose loop ring takes the frames; 0 at first */
-	uint16_t neigh;	      /* index in the port's table */
-	uint32_t neigh_gen;   /* generation that hdr's MAC address is from; 0: unresolved */
-	uint32_t pseudo_sum;  /* of the UDP pseudo header, without the length */
-	uint32_t ip_sum;      /* of the IPv4 header, without the length */
+	bool local;	     /* an address of this port: goes through the loop ring */
+	uint8_t loop_queue;  /* local: the queue whose loop ring takes the frames; 0 at first */
+	uint16_t neigh;	     /* index in the port's table */
+	uint32_t neigh_gen;  /* generation that hdr's MAC address is from; 0: unresolved */
+	uint32_t pseudo_sum; /* of the UDP pseudo header, without the length */
+	uint32_t ip_sum;     /* of the IPv4 header, without the length */
 };
 
 /**

@@ -42,7 +42,8 @@ struct pmf_quirks {
 	bool single_seg;      /* chains of mbufs are offered and broken */
 	bool no_rx_intr;      /* no usable rx interrupts */
 	bool start_retry;     /* start fails until the peer is there */
-	bool whole_ring_room; /* rx mbufs must take a whole slot of its ring, see pmf_quirks_room() */
+	bool whole_ring_room; /* rx mbufs must take a whole slot of its ring, see pmf_quirks_room()
+			       */
 	uint16_t extra_room;  /* bytes of each rx mbuf that it keeps for itself */
 	bool on_intr_thread;  /* handles its peer there, unlocked: stopped and removed there, too */
 	/* A side that connects, and that only stop and start make connect again. */

@@ -34,14 +34,14 @@ struct pmf_ifaddr {
 
 /* One word group of FI_PMF_PORT; parsed by pmf_port_conf_parse(), which needs no EAL. */
 struct pmf_port_conf {
-	char dev[512];	 /* PCI address, or vdev name with devargs */
-	char name[64];	 /* dev up to the first comma: what the ethdev is called */
+	char dev[512]; /* PCI address, or vdev name with devargs */
+	char name[64]; /* dev up to the first comma: what the ethdev is called */
 	bool is_pci;
 	struct pmf_ifaddr v4, v6;
-	uint16_t mtu;	 /* IP MTU; 0: what the device bears, at most 9000 */
-	uint16_t vlan;	 /* 0: untagged */
+	uint16_t mtu;	  /* IP MTU; 0: what the device bears, at most 9000 */
+	uint16_t vlan;	  /* 0: untagged */
 	uint16_t nqueues; /* at least 1 */
-	uint8_t dscp;	 /* 0..63, of every frame */
+	uint8_t dscp;	  /* 0..63, of every frame */
 	uint16_t nneigh;
 	struct {
 		struct pmf_addr ip;
@@ -94,14 +94,14 @@ struct pmf_queue {
 	struct pmf_port *port;
 	uint16_t port_id;
 	uint16_t queue_id;
-	uint16_t nstage;	      /* frames staged, sent by pmf_queue_flush() */
-	bool hairpin;		      /* the device itself gives back frames sent to itself */
-	struct rte_mempool *tx_pool;  /* buffers for frames to send */
-	struct rte_ring *loop;	      /* frames from this process to this queue (mbufs); MP/SC */
-	struct pmf_faults *faults;    /* NULL when off */
-	struct pmf_capture *capture;  /* NULL when off */
-	int intr_fd;	  /* our epoll, -1: none; what pmf_queue_intr_fd() gives */
-	int intr_src;	  /* the driver's descriptor in it, -1: none yet */
+	uint16_t nstage;	     /* frames staged, sent by pmf_queue_flush() */
+	bool hairpin;		     /* the device itself gives back frames sent to itself */
+	struct rte_mempool *tx_pool; /* buffers for frames to send */
+	struct rte_ring *loop;	     /* frames from this process to this queue (mbufs); MP/SC */
+	struct pmf_faults *faults;   /* NULL when off */
+	struct pmf_capture *capture; /* NULL when off */
+	int intr_fd;		     /* our epoll, -1: none; what pmf_queue_intr_fd() gives */
+	int intr_src;		     /* the driver's descriptor in it, -1: none yet */
 	uint16_t nstash;
 	struct rte_mbuf *stash[PMF_BURST]; /* taken from tx_pool at once, handed out one by one */
 	struct rte_mbuf *stage[PMF_TX_STAGE];
@@ -110,8 +110,8 @@ struct pmf_queue {
 
 struct pmf_port {
 	uint16_t port_id;
-	uint16_t mtu;	       /* IP MTU in use */
-	uint16_t max_payload;  /* UDP payload of one frame over IPv6 (the smaller), in bytes */
+	uint16_t mtu;	      /* IP MTU in use */
+	uint16_t max_payload; /* UDP payload of one frame over IPv6 (the smaller), in bytes */
 	uint16_t nqueues;
 	uint16_t vlan;
 	uint8_t dscp;
@@ -122,11 +122,11 @@ struct pmf_port {
 	bool rx_intr; /* rx interrupts work on this driver: pmf_queue_intr_fd() */
 	bool started; /* changed by the helper thread between quiesce() and resume() only */
 	int socket_id;
-	_Atomic bool link_up; /* written by the helper thread, read by anyone */
+	_Atomic bool link_up;  /* written by the helper thread, read by anyone */
 	_Atomic bool announce; /* link came up: the owner of queue 0 tells the neighbours */
 	uint8_t announced;     /* how often since; this and the next: owner of queue 0 */
 	pmf_ns_t announce_due;
-	uint8_t ip6_ll[16];    /* link-local, from the MAC address; source of solicitations */
+	uint8_t ip6_ll[16]; /* link-local, from the MAC address; source of solicitations */
 	struct pmf_port_conf conf;
 	const struct pmf_quirks *quirks;
 	struct pmf_neigh_table *neigh;
@@ -143,7 +143,8 @@ struct pmf_port {
  * link is down until pmf_port_service() finds it up.
  * @return 0 with @p out set; negative errno with a sentence that says what to do in @p err
  */
-int pmf_port_open(const struct pmf_port_conf *conf, struct pmf_port **out, char *err, size_t errlen);
+int pmf_port_open(const struct pmf_port_conf *conf, struct pmf_port **out, char *err,
+		  size_t errlen);
 
 /** Stop the device and free the port. Helper thread only; no engine may use it any more. */
 void pmf_port_close(struct pmf_port *port);
@@ -161,8 +162,9 @@ void pmf_port_service(struct pmf_port *port, void (*quiesce)(void *), void (*res
 void pmf_port_stats_get(const struct pmf_port *port, struct pmf_port_stats *out);
 
 /**
- * Descriptor that becomes readable when frames arrive on queue @p q while its interrupt is armed, for
- * poll or epoll of any kind. Never read from. The same from opening to closing the port. Any thread.
+ * Descriptor that becomes readable when frames arrive on queue @p q while its interrupt is armed,
+ * for poll or epoll of any kind. Never read from. The same from opening to closing the port. Any
+ * thread.
  * @return the descriptor, owned by the queue; -ENOTSUP: this driver has no rx interrupts
  */
 int pmf_queue_intr_fd(const struct pmf_queue *q);
