@@ -97,6 +97,7 @@ static void put_work(struct cursor *c, const struct perf_work *w)
 	put64(c, w->duration_ns);
 	put64(c, w->warmup);
 	put64(c, w->walk);
+	put64(c, w->mix);
 }
 
 static void get_work(struct cursor *c, struct perf_work *w)
@@ -113,6 +114,7 @@ static void get_work(struct cursor *c, struct perf_work *w)
 	w->duration_ns = get64(c);
 	w->warmup = get64(c);
 	w->walk = get64(c);
+	w->mix = get64(c);
 	if (w->mode >= PERF_MODES || w->direction < PERF_TX || w->direction > PERF_BOTH ||
 	    w->inject > PERF_OFF || w->window == 0 || w->window > 4096 || w->more == 0 ||
 	    w->more > w->window || w->size > UINT64_C(1) << 30 || w->walk > UINT64_C(1) << 34)

@@ -54,6 +54,7 @@ struct perf_work {
 	uint64_t duration_ns;
 	uint64_t warmup;
 	uint64_t walk;
+	uint64_t mix; /* seed of mixed sizes up to size; 0: all have this size */
 };
 
 /* What one side received, measured from the end of the warm-up to the last message. */

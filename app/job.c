@@ -33,6 +33,8 @@ static int client_runs(struct perf_session *s, const struct perf_options *o)
 	struct perf_work work;
 	unsigned int m, i;
 
+	if (o->mix)
+		perf_report_note("mixed sizes, seed %llu\n", (unsigned long long)o->mix);
 	for (m = 0; m < o->n_modes; m++) {
 		for (i = 0; i < o->n_sizes && !s->stop; i++) {
 			perf_run_work(s, o->modes[m], o->sizes[i], &work);

@@ -3,6 +3,8 @@
  */
 #include "options.h"
 
+#include "clock.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,6 +256,21 @@ static int set_warmup(struct perf_options *o, const char *value)
 	return 0;
 }
 
+static int set_mix(struct perf_options *o, const char *value)
+{
+	if (perf_value_count(value, UINT64_MAX, &o->mix))
+		return -1;
+	if (o->mix == 0) /* any seed will do: it is printed */
+		o->mix = perf_now() | 1;
+	o->sizes[0] = (size_t)16 << 20;
+	o->n_sizes = 1;
+	o->verify = true;
+	o->direction = PERF_BOTH;
+	o->modes[0] = PERF_BW;
+	o->n_modes = 1;
+	return 0;
+}
+
 static int set_walk(struct perf_options *o, const char *value)
 {
 	if (strcmp(value, "auto") == 0) {
@@ -352,6 +369,8 @@ static const struct option options[] = {
 	{"warmup", 0, true, "N", "messages before the clock starts (auto: 16 to 1000)", set_warmup},
 	{"walk", 0, true, "SIZE", "walk buffers through SIZE; 0: reuse them (auto: bw 64m)",
 	 set_walk},
+	{"mix", 0, true, "SEED",
+	 "bw, both ways, verified: sizes 0 to 16 MiB drawn from SEED (0: any, printed)", set_mix},
 	{"timeout", 0, true, "TIME", "give up when nothing comes for so long (10s)", set_timeout},
 	{"yield", 0, true, "N", "sched_yield after N empty polls, 0: never (100)", set_yield},
 	{"progress", 0, false, "WORD", "manual or auto (manual)", set_progress},

@@ -70,6 +70,7 @@ struct perf_options {
 	uint64_t warmup;
 	bool walk_auto;
 	uint64_t walk; /* bytes; 0: reused */
+	uint64_t mix;  /* seed of mixed sizes; 0: off */
 	/* how */
 	uint64_t timeout_ns;
 	unsigned int yield; /* empty polls before the processor is offered; 0: never */

@@ -3,6 +3,8 @@
  */
 #include "report.h"
 
+#include "mix.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -33,6 +35,19 @@ struct figures {
 	double bytes;
 };
 
+/* What a mixed stream carried: the sizes are known from the seed. */
+static uint64_t mixed_bytes(const struct perf_result *r)
+{
+	const struct perf_work *w = &r->work;
+	uint64_t bytes = 0, i;
+
+	for (i = 0; i < r->tx.messages; i++)
+		bytes += perf_mix_size(w->mix, options->listen, w->warmup + i, w->size);
+	for (i = 0; i < r->rx.messages; i++)
+		bytes += perf_mix_size(w->mix, !options->listen, w->warmup + i, w->size);
+	return bytes;
+}
+
 /* A ping-pong counts its round trips, a stream in both directions the sum of the two. */
 static void figure(const struct perf_result *r, struct figures *f)
 {
@@ -49,6 +64,8 @@ static void figure(const struct perf_result *r, struct figures *f)
 		f->rate = f->tx_rate + f->rx_rate;
 	}
 	f->bytes = f->rate * (double)r->work.size;
+	if (r->work.mix)
+		f->bytes = f->seconds > 0 ? (double)mixed_bytes(r) / f->seconds : 0;
 }
 
 static void text_head(bool lat)

@@ -12,6 +12,7 @@
 /* One run from its announcement to its result. The station lives from RUN to RESULT. */
 
 #define WINDOW_BYTES (UINT64_C(64) << 20)
+#define MIX_WINDOW 32
 
 static struct perf_station station;
 
@@ -54,7 +55,10 @@ void perf_run_work(const struct perf_session *s, enum perf_mode mode, size_t siz
 	work->duration_ns = o->duration_ns;
 	work->warmup =
 		o->warmup_auto ? clamp((UINT64_C(16) << 20) / per_message, 16, 1000) : o->warmup;
-	work->walk = o->walk_auto ? (mode == PERF_BW ? WINDOW_BYTES : 0) : o->walk;
+	work->mix = mode == PERF_LAT ? 0 : o->mix;
+	if (work->mix) /* mostly small ones: as many as asked for, and one buffer each */
+		work->window = (uint32_t)clamp(o->window, 1, MIX_WINDOW);
+	work->walk = work->mix ? 0 : o->walk_auto ? (mode == PERF_BW ? WINDOW_BYTES : 0) : o->walk;
 }
 
 static void set_name(struct perf_name *name)

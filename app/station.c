@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "mix.h"
 
 /*
  * The data endpoint of one run: slots, buffers, receives and completions, for whatever loop drives
@@ -124,7 +125,7 @@ static bool may_inject(const struct perf_station *st)
 
 	if (w->inject == PERF_OFF || (w->inject == PERF_AUTO && w->mode != PERF_LAT))
 		return false;
-	return w->size <= st->session->fabric.data_info->tx_attr->inject_size;
+	return !w->mix && w->size <= st->session->fabric.data_info->tx_attr->inject_size;
 }
 
 static void set_up(struct perf_station *st, struct perf_partner *const *partners, unsigned int n)
@@ -198,42 +199,51 @@ void perf_station_close(struct perf_station *st)
 	st->n_flows = 0;
 }
 
+/* Bytes of message seq that this station sends (tx) or receives. */
+static inline size_t message_size(const struct perf_station *st, bool tx, uint64_t seq)
+{
+	if (!st->work.mix)
+		return st->work.size;
+	return perf_mix_size(st->work.mix, st->session->options->listen == tx, seq, st->work.size);
+}
+
 /* One posting call for one message. A slot is only used up if it is needed afterwards. */
 static ssize_t post_send(struct perf_station *st, struct perf_flow *flow, struct perf_slot *slot,
-			 uint64_t flags)
+			 size_t size, uint64_t flags)
 {
 	const struct perf_work *w = &st->work;
 	uint64_t data = flow->partner->place_there;
 	struct fid_ep *ep = st->endpoint.ep;
 	void *desc = st->tx.desc;
-	struct iovec iov = {slot->buf, w->size};
+	struct iovec iov = {slot->buf, size};
 	struct fi_msg msg = {&iov, &desc, 1, flow->to, slot, data};
 
 	if (st->inject)
-		return w->cq_data ? fi_injectdata(ep, slot->buf, w->size, data, flow->to)
-				  : fi_inject(ep, slot->buf, w->size, flow->to);
+		return w->cq_data ? fi_injectdata(ep, slot->buf, size, data, flow->to)
+				  : fi_inject(ep, slot->buf, size, flow->to);
 	if (w->more > 1)
 		return fi_sendmsg(ep, &msg, flags | (w->cq_data ? FI_REMOTE_CQ_DATA : 0));
 	if (w->cq_data)
-		return fi_senddata(ep, slot->buf, w->size, desc, data, flow->to, slot);
-	return fi_send(ep, slot->buf, w->size, desc, flow->to, slot);
+		return fi_senddata(ep, slot->buf, size, desc, data, flow->to, slot);
+	return fi_send(ep, slot->buf, size, desc, flow->to, slot);
 }
 
 int perf_station_send(struct perf_station *st, struct perf_flow *flow, uint64_t flags)
 {
 	struct perf_slot *slot = flow->free;
+	size_t size;
 	ssize_t rc;
 
 	if (!slot)
 		return 0;
+	size = message_size(st, true, flow->sent);
 	if (st->work.verify)
-		perf_pattern_fill(slot->buf, st->work.size, flow->tx_key, flow->sent);
-	rc = post_send(st, flow, slot, flags);
+		perf_pattern_fill(slot->buf, size, flow->tx_key, flow->sent);
+	rc = post_send(st, flow, slot, size, flags);
 	if (rc == -FI_EAGAIN)
 		return 0;
 	if (rc) {
-		perf_fail("a send of %zu bytes is refused: %s", (size_t)st->work.size,
-			  fi_strerror((int)-rc));
+		perf_fail("a send of %zu bytes is refused: %s", size, fi_strerror((int)-rc));
 		return perf_fail_about(flow->partner->text);
 	}
 	flow->sent++;
@@ -247,9 +257,9 @@ int perf_station_send(struct perf_station *st, struct perf_flow *flow, uint64_t 
 }
 
 static int check_message(struct perf_station *st, struct perf_flow *flow, const uint8_t *buf,
-			 uint64_t seq)
+			 size_t size, uint64_t seq)
 {
-	size_t size = st->work.size, at = perf_pattern_check(buf, size, flow->rx_key, seq);
+	size_t at = perf_pattern_check(buf, size, flow->rx_key, seq);
 
 	if (at == size)
 		return 0;
@@ -262,6 +272,8 @@ static int take_receive(struct perf_station *st, const struct fi_cq_data_entry *
 {
 	struct perf_slot *slot = entry->op_context;
 	struct perf_flow *flow = &st->flows[0];
+	uint64_t seq;
+	size_t size;
 
 	if (st->work.cq_data) {
 		flow = entry->flags & FI_REMOTE_CQ_DATA && entry->data < PERF_PARTNERS_MAX
@@ -270,11 +282,12 @@ static int take_receive(struct perf_station *st, const struct fi_cq_data_entry *
 		if (!flow)
 			return perf_fail("a message came without its sender's number");
 	}
-	if (entry->len != st->work.size)
-		return perf_fail("%s: a message of %zu bytes came where %zu were sent",
-				 flow->partner->text, entry->len, (size_t)st->work.size);
-	if (st->work.verify &&
-	    check_message(st, flow, slot->buf, st->n_flows == 1 ? slot->seq : flow->received))
+	seq = st->n_flows == 1 ? slot->seq : flow->received;
+	size = message_size(st, false, seq);
+	if (entry->len != size)
+		return perf_fail("%s: message %llu has %zu bytes where %zu were sent",
+				 flow->partner->text, (unsigned long long)seq, entry->len, size);
+	if (st->work.verify && check_message(st, flow, slot->buf, size, seq))
 		return -1;
 	flow->received++;
 	flow->owed++;

@@ -47,6 +47,7 @@ static struct perf_control make(enum perf_control_type type)
 			.duration_ns = 78,
 			.warmup = 79,
 			.walk = 80,
+			.mix = 81,
 		};
 		m.u.run_work.name.len = 16;
 		memset(m.u.run_work.name.bytes, 0x11, 16);

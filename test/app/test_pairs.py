@@ -95,6 +95,11 @@ def test_bursts_and_inject():
         assert got[0]["messages"] == 1000, (args, got)
 
 
+def test_mixed_sizes():
+    got = rows("--mix", "7", "--window", "8", "--count", "3000")
+    assert got[0]["messages"] == 2 * 3000 and got[0]["verified"], got
+
+
 def test_by_time():
     got = rows("--mode", "rate,lat", "--size", "8", "--duration", "100ms")
     for r in got:
