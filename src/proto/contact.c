@@ -105,7 +105,8 @@ size_t pmf_contact_reset(const struct pmf_hdr *bad, uint16_t local_port, uint8_t
 	return pmf_wire_put(out, cap, &hdr);
 }
 
-size_t pmf_contact_refuse(const struct pmf_hdr *hello, uint16_t local_port, uint8_t *out, size_t cap)
+size_t pmf_contact_refuse(const struct pmf_hdr *hello, uint16_t local_port, uint8_t *out,
+			  size_t cap)
 {
 	struct pmf_hdr hdr = {
 		.type = PMF_PT_RESET,

@@ -53,10 +53,11 @@ int pmf_contact_check(const struct pmf_contact_key *key, const struct pmf_hdr *o
 size_t pmf_contact_reset(const struct pmf_hdr *bad, uint16_t local_port, uint8_t *out, size_t cap);
 
 /**
- * A RESET in answer to a HELLO that nobody takes here: it brings the nonce back, so that it is believed.
- * Never longer than the hello. @return bytes; 0: the hello is not acceptable
+ * A RESET in answer to a HELLO that nobody takes here: it brings the nonce back, so that it is
+ * believed. Never longer than the hello. @return bytes; 0: the hello is not acceptable
  */
-size_t pmf_contact_refuse(const struct pmf_hdr *hello, uint16_t local_port, uint8_t *out, size_t cap);
+size_t pmf_contact_refuse(const struct pmf_hdr *hello, uint16_t local_port, uint8_t *out,
+			  size_t cap);
 
 /** SipHash-2-4 (Aumasson, Bernstein 2012) of @p len bytes. */
 uint64_t pmf_siphash(const struct pmf_contact_key *key, const void *data, size_t len);

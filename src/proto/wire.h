@@ -35,7 +35,8 @@ enum pmf_ptype {
 #define PMF_HF_ECHO 0x02   /* ACK: answers the probe whose transmission number is in ack_txno */
 #define PMF_HF_VERIFY 0x04 /* HELLO: asks about the connection in peer_conn */
 #define PMF_HF_GONE 0x08   /* CHALLENGE: that connection is not known here */
-#define PMF_HF_CONNECT 0x10 /* HELLO: asks for a listener, not for an endpoint without connections */
+#define PMF_HF_CONNECT \
+	0x10 /* HELLO: asks for a listener, not for an endpoint without connections */
 #define PMF_HF_REFUSED 0x20 /* RESET: answers a hello to a port where nobody takes it */
 #define PMF_HF_KNOWN 0x3f
 
@@ -146,7 +147,8 @@ struct pmf_hdr {
 	uint64_t inc;	    /* incarnation of the packet's sender */
 	uint64_t peer_inc;  /* incarnation of its receiver (CHALLENGE, OPEN) */
 	uint64_t my_conn;   /* connection id chosen by the packet's sender (HELLO, OPEN) */
-	uint64_t peer_conn; /* HELLO with VERIFY; RESET: the id that is not known, or the hello's nonce */
+	uint64_t peer_conn; /* HELLO with VERIFY; RESET: the id that is not known, or the hello's
+			       nonce */
 	uint64_t cookie_time, cookie_mac; /* CHALLENGE, OPEN */
 	uint64_t nonce;			  /* HELLO, echoed by CHALLENGE */
 	struct pmf_sack sack[PMF_WIRE_MAX_SACK];
@@ -238,12 +240,12 @@ static inline size_t pmf_wire_put(uint8_t *p, size_t cap, const struct pmf_hdr *
 size_t pmf_wire_size(uint8_t type, uint8_t nsack);
 
 enum pmf_rtype {
-	PMF_RT_START = 1,  /* a message begins; bytes follow (eager), or none (announced) */
-	PMF_RT_CONT = 2,   /* more bytes of an eager message */
-	PMF_RT_BODY = 3,   /* bytes of an invited message */
-	PMF_RT_INVITE = 4, /* send the bytes of that message */
-	PMF_RT_HOLD = 5,   /* its bytes were not kept: they will be invited */
-	PMF_RT_ABORT = 6,  /* it will not come: its sender closed its endpoint */
+	PMF_RT_START = 1,   /* a message begins; bytes follow (eager), or none (announced) */
+	PMF_RT_CONT = 2,    /* more bytes of an eager message */
+	PMF_RT_BODY = 3,    /* bytes of an invited message */
+	PMF_RT_INVITE = 4,  /* send the bytes of that message */
+	PMF_RT_HOLD = 5,    /* its bytes were not kept: they will be invited */
+	PMF_RT_ABORT = 6,   /* it will not come: its sender closed its endpoint */
 	PMF_RT_CONNREQ = 7, /* the first record of a connection; data of the connecting program */
 	PMF_RT_ACCEPT = 8,  /* its answer: the connection stands; data of the accepting program */
 	PMF_RT_REJECT = 9,  /* or: it will not; data of the rejecting program */
@@ -284,10 +286,10 @@ enum pmf_mkind { PMF_MK_MSG = 0, PMF_MK_TAGGED = 1, PMF_MK_RMA = 2, PMF_MK_ATOMI
  * |                 message number, low 32 bits                   |  every known record
  * +---------------------------------------------------------------+
  *
- * INVITE, HOLD and ABORT end here. CONNREQ, ACCEPT, REJECT and CLOSE have a reason (enum pmf_reason)
- * in place of the message number, then at most 256 bytes of the program's. CONT and BODY:
- * |                offset of the first byte (64)                  |  then bytes of the message
- * |                                                               |
+ * INVITE, HOLD and ABORT end here. CONNREQ, ACCEPT, REJECT and CLOSE have a reason (enum
+ * pmf_reason) in place of the message number, then at most 256 bytes of the program's. CONT and
+ * BODY: |                offset of the first byte (64)                  |  then bytes of the
+ * message |                                                               |
  * +---------------------------------------------------------------+
  *
  * START, with the kind in bits 0x30 of the flags:
@@ -336,8 +338,8 @@ int pmf_rec_get_any(const uint8_t *p, size_t len, struct pmf_rec *rec);
 
 /**
  * Decode the record at @p p.
- * @return bytes it takes, payload included; -EBADMSG malformed; -EOPNOTSUPP unknown and not optional (an unknown
- * optional one is returned with type 0 and is to be skipped)
+ * @return bytes it takes, payload included; -EBADMSG malformed; -EOPNOTSUPP unknown and not
+ * optional (an unknown optional one is returned with type 0 and is to be skipped)
  */
 static inline int pmf_rec_get(const uint8_t *p, size_t len, struct pmf_rec *rec)
 {

@@ -142,10 +142,13 @@ static void answer(struct input *in)
 {
 	struct pmf_item *it = free_item();
 	uint64_t msg = f.rx_msg - byte(in);
+	uint8_t what = byte(in);
 
 	if (it == NULL)
 		return;
-	if (byte(in) & 1)
+	if (what >= 0xe0)
+		pmf_flow_control(&f, it, PMF_ITEM_CONNREQ + what % 4, what % 3, bytes, what);
+	else if (what & 1)
 		pmf_flow_invite(&f, it, msg);
 	else
 		pmf_flow_hold(&f, it, msg);
@@ -160,7 +163,7 @@ static void records(const uint8_t *p, size_t len)
 	int err;
 
 	while ((err = pmf_flow_next_rec(&f, &it, &rec)) > 0) {
-		FUZZ_CHECK(rec.type >= PMF_RT_START && rec.type <= PMF_RT_ABORT);
+		FUZZ_CHECK(rec.type >= PMF_RT_START && rec.type < PMF_RT_MAX);
 		FUZZ_CHECK(rec.len == 0 || (rec.bytes >= p && rec.bytes + rec.len <= p + len));
 		if (rec.type == PMF_RT_START)
 			FUZZ_CHECK(rec.msg + 1 == f.rx_msg && rec.len <= rec.total);
@@ -218,6 +221,8 @@ static void raw_packet(struct input *in)
 			rx(&hdr, ecn, false);
 		else if (hdr.type == PMF_PT_CHALLENGE)
 			pmf_flow_on_challenge(&f, &hdr, now);
+		else if (hdr.type == PMF_PT_RESET && (hdr.flags & PMF_HF_REFUSED))
+			pmf_flow_on_refused(&f, &hdr);
 		else if (hdr.type == PMF_PT_RESET)
 			pmf_flow_on_reset(&f, &hdr, now);
 	}
@@ -231,14 +236,17 @@ static size_t make_records(struct input *in, uint8_t *out, size_t cap)
 	size_t at = 0, n;
 
 	for (unsigned int count = byte(in) % 6; count > 0; count--) {
-		struct pmf_rec rec = {.type = 1 + byte(in) % 6, .len = byte(in), .total = word(in)};
+		struct pmf_rec rec = {.type = 1 + byte(in) % (PMF_RT_MAX - 1),
+				      .len = byte(in),
+				      .total = word(in)};
 		int8_t delta = (int8_t)byte(in);
 		bool ours = rec.type == PMF_RT_INVITE || rec.type == PMF_RT_HOLD;
 
 		rec.flags = byte(in) & PMF_RF_KNOWN;
 		rec.msg32 = (uint32_t)((ours ? f.tx_msg : f.rx_msg) + delta / 4);
 		rec.off = byte(in) & 1 ? f.rx_off : word(in);
-		if (rec.type > PMF_RT_BODY || (rec.flags & PMF_RF_ANNOUNCE))
+		if ((rec.type > PMF_RT_BODY && rec.type < PMF_RT_CONNREQ) ||
+		    (rec.flags & PMF_RF_ANNOUNCE))
 			rec.len = 0;
 		n = pmf_rec_put(out + at, cap - at, &rec);
 		if (n == 0)
@@ -320,6 +328,8 @@ static void step(struct input *in)
 	}
 	case 8:
 		pmf_flow_credit_return(&f, word(in));
+		if (byte(in) == 0x77)
+			pmf_flow_watch(&f, now);
 		break;
 	default:
 		send_all();

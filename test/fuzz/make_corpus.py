@@ -11,7 +11,7 @@ import struct
 import sys
 
 HELLO, CHALLENGE, OPEN, DATA, ACK, PROBE, RESET, MULTICAST = range(1, 9)
-START, CONT, BODY, INVITE, HOLD, ABORT = range(1, 7)
+START, CONT, BODY, INVITE, HOLD, ABORT, CONNREQ, ACCEPT, REJECT, CLOSE = range(1, 11)
 WHOLE, ANNOUNCE, CQDATA, TAG, OPTIONAL = 0x01, 0x02, 0x04, 0x08, 0x80
 
 
@@ -63,6 +63,11 @@ def packets():
     yield 'data-announce', packet(DATA, seq(), rec(START, ANNOUNCE | CQDATA, 4, u64(1 << 24, 77)))
     yield 'data-body', packet(DATA, seq(), rec(BODY, 0, 4, u64(4096), bytes(64)))
     yield 'data-controls', packet(DATA, seq(), rec(INVITE, 0, 1) + rec(HOLD, 0, 2) + rec(ABORT, 0, 3))
+    yield 'data-connection', packet(DATA, seq(), b''.join(
+        rec(kind, 0, reason, b'', bytes(64)) for reason, kind in enumerate(range(CONNREQ, CLOSE + 1))))
+    yield 'data-connection-long', packet(DATA, seq(), rec(CONNREQ, 0, 0, b'', bytes(257)))
+    yield 'hello-connect', packet(HELLO, hello, flags=0x10)
+    yield 'reset-refused', packet(RESET, u64(9) + struct.pack('>H6x', 7471), flags=0x20)
     yield 'data-kinds', packet(DATA, seq(), b''.join(rec(START, WHOLE | k << 4, k) for k in range(4)))
     yield 'data-tag', packet(DATA, seq(), rec(START, WHOLE | TAG | 1 << 4, 5, u64(99), b'x'))
     yield 'data-optional', packet(DATA, seq(), rec(40, OPTIONAL, 5) + whole)

@@ -397,7 +397,7 @@ static bool records(struct sim_node *n, struct sim_flow *sf, const uint8_t *p, s
 			ok = on_cont(n, sf, &rec);
 		else if (rec.type == PMF_RT_BODY)
 			ok = on_body(n, sf, &rec);
-		else
+		else if (rec.type == PMF_RT_ABORT)
 			on_abort(n, sf, rec.msg);
 	}
 	if (ok && err < 0)
