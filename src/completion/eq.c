@@ -17,6 +17,7 @@ struct pmf_event {
 	uint32_t event;
 	bool is_err;
 	struct fi_eq_err_entry err;
+	struct fi_info *info; /* in the entry; nobody's until it is read */
 	size_t len; /* of data: the entry, or the err_data of an error */
 	uint8_t data[] __attribute__((aligned(8)));
 };
@@ -56,12 +57,21 @@ int pmf_eq_init(struct pmf_eq *eq, const struct fi_eq_attr *attr, uint32_t api_v
 	eq->writable = attr->flags & FI_WRITE;
 	eq->api_version = api_version;
 	TAILQ_INIT(&eq->events);
+	TAILQ_INIT(&eq->drivers);
 	pthread_mutex_init(&eq->lock, NULL);
+	pthread_mutex_init(&eq->drive_lock, NULL);
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&eq->more, &clock);
 	pthread_condattr_destroy(&clock);
 	return 0;
+}
+
+static void event_free(struct pmf_event *ev)
+{
+	if (ev && ev->info)
+		fi_freeinfo(ev->info);
+	free(ev);
 }
 
 void pmf_eq_fini(struct pmf_eq *eq)
@@ -70,11 +80,12 @@ void pmf_eq_fini(struct pmf_eq *eq)
 
 	while ((ev = TAILQ_FIRST(&eq->events))) {
 		TAILQ_REMOVE(&eq->events, ev, link);
-		free(ev);
+		event_free(ev);
 	}
 	free(eq->last_err);
 	pthread_cond_destroy(&eq->more);
 	pthread_mutex_destroy(&eq->lock);
+	pthread_mutex_destroy(&eq->drive_lock);
 	if (eq->fd >= 0)
 		close(eq->fd);
 }
@@ -120,16 +131,23 @@ static struct pmf_event *event_make(uint32_t event, const void *data, size_t len
 	return ev;
 }
 
-int pmf_eq_post(struct pmf_eq *eq, uint32_t event, const void *entry, size_t len)
+int pmf_eq_post_info(struct pmf_eq *eq, uint32_t event, const void *entry, size_t len,
+		     struct fi_info *info)
 {
 	struct pmf_event *ev = event_make(event, entry, len);
 
 	if (!ev)
 		return -ENOMEM;
+	ev->info = info;
 	pthread_mutex_lock(&eq->lock);
 	eq_append(eq, ev);
 	pthread_mutex_unlock(&eq->lock);
 	return 0;
+}
+
+int pmf_eq_post(struct pmf_eq *eq, uint32_t event, const void *entry, size_t len)
+{
+	return pmf_eq_post_info(eq, event, entry, len, NULL);
 }
 
 int pmf_eq_post_err(struct pmf_eq *eq, const struct fi_eq_err_entry *err)
@@ -168,7 +186,7 @@ void pmf_eq_forget(struct pmf_eq *eq, struct fid *fid)
 		if (!event_is_of(ev, fid))
 			continue;
 		eq_remove(eq, ev);
-		free(ev);
+		event_free(ev);
 	}
 	pthread_mutex_unlock(&eq->lock);
 }
@@ -198,7 +216,7 @@ static ssize_t eq_read_locked(struct pmf_eq *eq, uint32_t *event, void *buf, siz
 		memcpy(buf, ev->data, n);
 	if (!(flags & FI_PEEK)) {
 		eq_remove(eq, ev);
-		free(ev);
+		free(ev); /* an info in it is the reader's now */
 	}
 	return (ssize_t)n;
 }

@@ -14,6 +14,14 @@
 #include "pmf_common.h"
 
 struct pmf_event;
+struct pmf_progress;
+
+/* Engines that reading the queue drives; msg's. */
+struct pmf_eq_driver {
+	TAILQ_ENTRY(pmf_eq_driver) link;
+	struct pmf_progress *progress;
+	unsigned int refs;
+};
 
 struct pmf_eq {
 	struct fid_eq fid; /* ops are set by fabric */
@@ -29,6 +37,9 @@ struct pmf_eq {
 	TAILQ_HEAD(, pmf_event) events;
 	size_t count;
 	struct pmf_event *last_err; /* its err_data is the reader's until the next read */
+	pthread_mutex_t drive_lock; /* never taken with an owner word or `lock` held */
+	TAILQ_HEAD(, pmf_eq_driver) drivers;
+	unsigned int sleeping; /* readers in sread; drive_lock */
 };
 
 /** Fill @p eq in place (fid excepted). @return 0, -EINVAL, -ENOMEM */
@@ -39,6 +50,9 @@ void pmf_eq_fini(struct pmf_eq *eq);
 /** Queue an event of the provider, any thread; never refused for want of room. @return 0, -ENOMEM
  */
 int pmf_eq_post(struct pmf_eq *eq, uint32_t event, const void *entry, size_t len);
+/** The same for an entry that holds @p info: freed with the event unless a reader gets it. */
+int pmf_eq_post_info(struct pmf_eq *eq, uint32_t event, const void *entry, size_t len,
+		     struct fi_info *info);
 /** Queue an error entry; @p err->err_data is copied. @return 0, -ENOMEM */
 int pmf_eq_post_err(struct pmf_eq *eq, const struct fi_eq_err_entry *err);
 /** Drop all events of @p fid: it is being closed. */

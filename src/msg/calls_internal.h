@@ -6,6 +6,8 @@
 #ifndef PMF_MSG_CALLS_INTERNAL_H
 #define PMF_MSG_CALLS_INTERNAL_H
 
+#include <rdma/fi_errno.h>
+
 #include "msg/calls.h"
 #include "msg/engine.h"
 
@@ -20,6 +22,20 @@ static inline ssize_t pmf_call_refuse(struct pmf_ep *ep, ssize_t err)
 		pmf_engine_release(ep->engine);
 	}
 	return err;
+}
+
+/** Why an endpoint takes no call now. */
+static inline ssize_t pmf_call_state(const struct pmf_ep *ep)
+{
+	return ep->state == PMF_EP_NEW ? -FI_EOPBADSTATE : -FI_ENOTCONN;
+}
+
+/** Before the connection stands, and after its end as long as kept messages are there. */
+static inline bool pmf_call_may_receive(const struct pmf_ep *ep)
+{
+	int state = atomic_load_explicit(&ep->state, memory_order_acquire);
+
+	return state == PMF_EP_UNCONNECTED || state == PMF_EP_DRAINING;
 }
 
 ssize_t pmf_call_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,

@@ -18,14 +18,16 @@ static inline __attribute__((always_inline)) ssize_t post(struct fid_ep *fid, co
 	void *entry;
 	uint8_t n = 0;
 
-	if (pmf_unlikely(atomic_load_explicit(&ep->state, memory_order_acquire) != PMF_EP_ENABLED))
-		return pmf_call_refuse(ep, -FI_EOPBADSTATE);
+	if (pmf_unlikely(atomic_load_explicit(&ep->state, memory_order_acquire) != PMF_EP_ENABLED) &&
+	    !pmf_call_may_receive(ep))
+		return pmf_call_refuse(ep, pmf_call_state(ep));
 	if (pmf_unlikely(!ep->can_recv))
 		return pmf_call_refuse(ep, -FI_ENOSYS);
 	if (pmf_unlikely(count > ep->iov_limit))
 		return pmf_call_refuse(ep, -FI_EINVAL);
 	if (pmf_unlikely(rte_ring_dequeue(ep->rx_free, &entry)))
 		return pmf_call_refuse(ep, -FI_EAGAIN);
+	pmf_tsan_take(ep->rx_free);
 	rx = entry;
 	rx->context = context;
 	rx->flags = !ep->rx_selective || (flags & FI_COMPLETION) ? PMF_XF_COMPLETION : 0;
@@ -39,6 +41,7 @@ static inline __attribute__((always_inline)) ssize_t post(struct fid_ep *fid, co
 		rx->cap += iov[i].iov_len;
 	}
 	rx->niov = n;
+	pmf_tsan_give(ep->rx_ring);
 	rte_ring_enqueue(ep->rx_ring, rx);
 	pmf_ep_posted(ep);
 	return 0;

@@ -76,7 +76,7 @@ static inline ssize_t check(const struct pmf_ep *ep, const struct post *p)
 	uint64_t len = 0;
 
 	if (pmf_unlikely(atomic_load_explicit(&ep->state, memory_order_acquire) != PMF_EP_ENABLED))
-		return -FI_EOPBADSTATE;
+		return pmf_call_state(ep);
 	if (pmf_unlikely(!ep->can_send))
 		return -FI_ENOSYS;
 	if (pmf_unlikely(p->count > ep->iov_limit))
@@ -87,7 +87,7 @@ static inline ssize_t check(const struct pmf_ep *ep, const struct post *p)
 		return -FI_EMSGSIZE;
 	if (pmf_unlikely((p->silent || (p->flags & FI_INJECT)) && len > ep->inject_size))
 		return -FI_EMSGSIZE;
-	if (pmf_unlikely(!pmf_peers_get(ep->peers, p->dest)))
+	if (pmf_unlikely(ep->peers ? !pmf_peers_get(ep->peers, p->dest) : ep->type == PMF_EP_RDM))
 		return -FI_EINVAL;
 	return (ssize_t)len;
 }
@@ -137,6 +137,7 @@ static inline __attribute__((always_inline)) ssize_t post(struct fid_ep *fid, co
 		return pmf_call_refuse(ep, len);
 	if (pmf_unlikely(rte_ring_dequeue(ep->tx_free, &entry)))
 		return pmf_call_refuse(ep, -FI_EAGAIN);
+	pmf_tsan_take(ep->tx_free);
 	tx = entry;
 	tx->flags = 0;
 	tx->dest = p->dest;
@@ -145,6 +146,7 @@ static inline __attribute__((always_inline)) ssize_t post(struct fid_ep *fid, co
 		tx->flags = PMF_XF_COMPLETION;
 	fill(tx, p, (size_t)len);
 	/* cannot fail: the ring has room for every transfer of the endpoint */
+	pmf_tsan_give(ep->tx_ring);
 	rte_ring_enqueue(ep->tx_ring, tx);
 	pmf_ep_posted(ep);
 	kick(ep, p->flags);

@@ -12,12 +12,14 @@ static void tx_free(struct pmf_tx *tx)
 {
 	tx->flags = 0;
 	/* cannot fail: the ring has room for every transfer of the endpoint */
+	pmf_tsan_give(tx->ep->tx_free);
 	rte_ring_sp_enqueue(tx->ep->tx_free, tx);
 }
 
 static void rx_free(struct pmf_rx *rx)
 {
 	rx->flags = 0;
+	pmf_tsan_give(rx->ep->rx_free);
 	rte_ring_sp_enqueue(rx->ep->rx_free, rx);
 }
 
@@ -67,6 +69,11 @@ void pmf_complete_tx(struct pmf_engine *e, struct pmf_tx *tx, int err)
 	struct pmf_cqe cqe;
 
 	tx->flags &= (uint8_t)~PMF_XF_POSTED;
+	if (pmf_unlikely(tx->flags & PMF_XF_EARLY)) {
+		if (!(tx->flags & PMF_XF_STALLED))
+			tx_free(tx);
+		return;
+	}
 	if (pmf_unlikely(atomic_load_explicit(&ep->state, memory_order_relaxed) == PMF_EP_ORPHAN)) {
 		tx_free(tx);
 		return;
@@ -91,6 +98,23 @@ void pmf_complete_tx(struct pmf_engine *e, struct pmf_tx *tx, int err)
 	};
 	if (put(e, ep->tx_cq, &cqe, &tx->pending))
 		tx_free(tx);
+}
+
+void pmf_complete_early(struct pmf_engine *e, struct pmf_tx *tx, int err)
+{
+	struct pmf_cqe cqe = {
+		.context = tx->context,
+		.flags = FI_SEND | FI_MSG,
+		.src = FI_ADDR_NOTAVAIL,
+		.err = err,
+		.prov_errno = err,
+	};
+
+	tx->ep->stats.tx_errors++;
+	count(e, tx->ep->tx_cntr, err, tx->item.len);
+	tx->flags |= PMF_XF_EARLY;
+	if (!put(e, tx->ep->tx_cq, &cqe, &tx->pending))
+		tx->flags |= PMF_XF_STALLED;
 }
 
 /** A receive is over: whole, cut, or in error (rx->err). */
@@ -134,10 +158,15 @@ void pmf_complete_rx(struct pmf_engine *e, struct pmf_rx *rx)
 /* The transfer around a pending completion, back to its free ring. */
 static void pending_free(struct pmf_cq_pending *p)
 {
-	if (p->cqe.flags & FI_SEND)
-		tx_free(pmf_container_of(p, struct pmf_tx, pending));
-	else
+	if (p->cqe.flags & FI_SEND) {
+		struct pmf_tx *tx = pmf_container_of(p, struct pmf_tx, pending);
+
+		tx->flags &= (uint8_t)~PMF_XF_STALLED;
+		if (!(tx->flags & PMF_XF_POSTED))
+			tx_free(tx);
+	} else {
 		rx_free(pmf_container_of(p, struct pmf_rx, pending));
+	}
 }
 
 /** Move what waits for room, in order; at the start of a pass. */

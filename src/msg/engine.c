@@ -100,6 +100,7 @@ int pmf_engine_open(struct pmf_queue *q, const struct pmf_conf *conf, struct pmf
 	TAILQ_INIT(&e->actives);
 	TAILQ_INIT(&e->eps);
 	TAILQ_INIT(&e->orphans);
+	TAILQ_INIT(&e->cms);
 	pmf_busy_init(e);
 	LIST_INIT(&e->stalled);
 	pmf_wheel_init(&e->wheel, pmf_clock_ns());
@@ -143,10 +144,13 @@ bool pmf_engine_receives(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 
 	do {
 		n = rte_ring_sc_dequeue_burst(ep->rx_ring, rx, PMF_ARRAY_SIZE(rx), NULL);
+		pmf_tsan_take(ep->rx_ring);
 		for (unsigned int i = 0; i < n; i++)
 			pmf_match_posted(e, ep, rx[i], now);
 		all += n;
 	} while (n == PMF_ARRAY_SIZE(rx));
+	if (pmf_unlikely(ep->state > PMF_EP_ENABLED))
+		pmf_cm_receives(e, ep);
 	return all;
 }
 
@@ -208,6 +212,8 @@ bool pmf_engine_pass(struct pmf_engine *e)
 			pmf_queue_tick(e->q, now);
 		pmf_eflow_rest(e, now);
 		pmf_busy_forget(e, now);
+		if (!TAILQ_EMPTY(&e->cms))
+			pmf_cm_tick(e, now);
 		if (!TAILQ_EMPTY(&e->orphans))
 			pmf_ep_reap(e, now);
 	}

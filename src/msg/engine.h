@@ -27,12 +27,15 @@ struct pmf_eflow {
 	TAILQ_ENTRY(pmf_eflow) ready_link;
 	TAILQ_ENTRY(pmf_eflow) ack_link;
 	TAILQ_ENTRY(pmf_eflow) active_link; /* while it has an active part */
+	TAILQ_ENTRY(pmf_eflow) ep_link;	    /* ep->eflows */
 	bool ready;   /* on engine->ready */
 	bool ack;     /* on engine->acks */
 	bool named;   /* in the address hash */
 	uint32_t index;
 	uint64_t conn;
+	uint16_t local_port; /* its name here; of the listener that took it, or of its endpoint */
 	struct pmf_ep *ep;
+	struct pmf_cm *cm; /* of a connection, else NULL */
 	fi_addr_t fi_addr; /* of the peer in the AV, or FI_ADDR_NOTAVAIL */
 	struct pmf_addr peer;
 	/* the eager message under way from the peer; both NULL: its bytes are thrown away */
@@ -50,6 +53,7 @@ struct pmf_eflow {
 
 TAILQ_HEAD(pmf_eflowq, pmf_eflow);
 TAILQ_HEAD(pmf_epq, pmf_ep);
+TAILQ_HEAD(pmf_cmq, pmf_cm);
 
 struct pmf_engine {
 	_Atomic uint32_t owner; /* 1: held. Taken by exchange (acquire), given back by store (release) */
@@ -67,6 +71,7 @@ struct pmf_engine {
 	struct pmf_epq busy; /* of eps those that have posted lately: what a pass looks at */
 	bool can_forget;     /* endpoints leave it: the kernel has membarrier(2) */
 	_Atomic(struct pmf_ep *) announced PMF_CACHE_ALIGNED; /* pushed by posters, taken by the owner */
+	struct pmf_cmq cms; /* connections that have a deadline */
 	struct pmf_wheel wheel;
 	struct pmf_eflow **flows; /* by index */
 	uint32_t nflows, flows_cap, flow_free_hint;
@@ -152,6 +157,8 @@ void pmf_engine_release_held(struct pmf_engine *e, struct pmf_eflow *ef);
 /* engine_tx.c */
 bool pmf_engine_submit(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now);
 bool pmf_engine_transmit(struct pmf_engine *e, pmf_ns_t now);
+/** One packet of this flow now, whatever its turn. */
+void pmf_engine_transmit_one(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now);
 void pmf_engine_flush_acks(struct pmf_engine *e, pmf_ns_t now);
 
 /* engine_flow.c */
@@ -196,7 +203,24 @@ void pmf_stub_write(struct pmf_stub *s, uint64_t off, const uint8_t *bytes, uint
 void pmf_stub_read(struct pmf_stub *s, struct pmf_rx *rx);
 void pmf_stub_put(struct pmf_engine *e, struct pmf_stub *s);
 
+/* engine_cm.c: connections */
+/** A flow of a connection begins. @return false: no memory */
+bool pmf_cm_new(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now);
+/** CONNREQ, ACCEPT, REJECT or CLOSE. @return 0, -EPROTO */
+int pmf_cm_record(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec, pmf_ns_t now);
+bool pmf_cm_takes_messages(const struct pmf_eflow *ef);
+bool pmf_cm_over(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now);
+void pmf_cm_receives(struct pmf_engine *e, struct pmf_ep *ep);
+void pmf_cm_item_done(struct pmf_eflow *ef, const struct pmf_item *item);
+void pmf_cm_flow_end(struct pmf_engine *e, struct pmf_eflow *ef, int error);
+void pmf_cm_leave(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now);
+/** What is due on a connection that is being set up or ended. May free its flow. */
+void pmf_cm_tick_one(struct pmf_engine *e, struct pmf_cm *cm, pmf_ns_t now);
+void pmf_cm_tick(struct pmf_engine *e, pmf_ns_t now);
+
 /* complete.c */
+/** A send's error entry is written now, though its flow keeps the transfer for a while. */
+void pmf_complete_early(struct pmf_engine *e, struct pmf_tx *tx, int err);
 void pmf_complete_tx(struct pmf_engine *e, struct pmf_tx *tx, int err);
 void pmf_complete_rx(struct pmf_engine *e, struct pmf_rx *rx);
 void pmf_complete_retry(struct pmf_engine *e);
@@ -204,6 +228,8 @@ void pmf_complete_wake(struct pmf_engine *e);
 
 /* ep_close.c: an orphan has nothing left to send, or its time is over. */
 void pmf_ep_reap(struct pmf_engine *e, pmf_ns_t now);
+/** ep.c: its port may be another's; under the owner word. */
+void pmf_ep_drop_port(struct pmf_ep *ep);
 /** Memory only: never enabled, or off its engine. */
 void pmf_ep_free(struct pmf_ep *ep);
 

@@ -26,7 +26,7 @@ struct pmf_eflow *pmf_eflow_find(struct pmf_engine *e, uint16_t local_port, cons
 
 void pmf_eflow_unname(struct pmf_engine *e, struct pmf_eflow *ef)
 {
-	struct pmf_flow_name name = {ef->peer, ef->ep->addr.port};
+	struct pmf_flow_name name = {ef->peer, ef->local_port};
 
 	if (!ef->named)
 		return;
@@ -103,7 +103,10 @@ static bool take_index(struct pmf_engine *e, struct pmf_eflow *ef)
 
 static void init_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 {
-	struct pmf_flow_ident id = {.inc = ef->ep->inc, .local = ef->ep->addr, .peer = ef->peer};
+	struct pmf_flow_ident id = {.inc = ef->ep->inc,
+				    .local = ef->ep->addr,
+				    .peer = ef->peer,
+				    .connects = ef->ep->type == PMF_EP_MSG};
 	uint32_t high;
 
 	pmf_random(&high, sizeof(high));
@@ -127,6 +130,7 @@ struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep, const 
 	memset(ef, 0, sizeof(*ef));
 	ef->ep = ep;
 	ef->peer = *peer;
+	ef->local_port = ep->addr.port;
 	ef->fi_addr = FI_ADDR_NOTAVAIL;
 	TAILQ_INIT(&ef->rx_order);
 	TAILQ_INIT(&ef->bodies);
@@ -141,7 +145,10 @@ struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep, const 
 	if (rte_hash_add_key_data(e->by_name, &name, ef))
 		goto free_index;
 	ef->named = true;
+	if (ep->type != PMF_EP_RDM && !pmf_cm_new(e, ef, now))
+		goto free_name;
 	init_flow(e, ef, now);
+	TAILQ_INSERT_TAIL(&ep->eflows, ef, ep_link);
 	if (ep->peers)
 		ef->fi_addr = pmf_peers_find(ep->peers, peer);
 	if (ef->fi_addr != FI_ADDR_NOTAVAIL)
@@ -151,6 +158,8 @@ struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep, const 
 	e->stats.flows_opened++;
 	return ef;
 
+free_name:
+	pmf_eflow_unname(e, ef);
 free_index:
 	e->flows[ef->index] = NULL;
 free_flow:
@@ -162,9 +171,14 @@ free_flow:
 struct pmf_eflow *pmf_eflow_to(struct pmf_engine *e, struct pmf_ep *ep, fi_addr_t dest, pmf_ns_t now,
 			       int *err)
 {
-	struct pmf_eflow **slot = slot_of(ep, dest), *ef;
+	struct pmf_eflow **slot, *ef;
 	struct pmf_peer *peer;
 
+	if (ep->type == PMF_EP_MSG) { /* the address is garbage */
+		*err = FI_ECANCELED;
+		return ep->conn;
+	}
+	slot = slot_of(ep, dest);
 	if (pmf_likely(slot && *slot))
 		return *slot;
 	peer = pmf_peers_get(ep->peers, dest);
@@ -250,10 +264,16 @@ void pmf_eflow_drain(struct pmf_engine *e, struct pmf_eflow *ef)
 		switch (item->kind) {
 		case PMF_ITEM_MSG:
 			pmf_complete_tx(e, pmf_container_of(item, struct pmf_tx, item),
-					-item->status);
+					item->status && ef->cm ? FI_ECANCELED : -item->status);
 			break;
 		case PMF_ITEM_INVITE:
 			pmf_match_invited(e, pmf_container_of(item, struct pmf_rx, item));
+			break;
+		case PMF_ITEM_CONNREQ:
+		case PMF_ITEM_ACCEPT:
+		case PMF_ITEM_REJECT:
+		case PMF_ITEM_CLOSE:
+			pmf_cm_item_done(ef, item);
 			break;
 		default: { /* HOLD */
 			struct pmf_stub *s = pmf_container_of(item, struct pmf_stub, item);
@@ -305,7 +325,7 @@ void pmf_eflow_free(struct pmf_engine *e, struct pmf_eflow *ef, int error)
 	if (ef->flow.state != PMF_FLOW_DEAD)
 		pmf_flow_kill(&ef->flow, error);
 	pmf_eflow_drain(e, ef);
-	pmf_match_flow_end(e, ef, error);
+	pmf_match_flow_end(e, ef, ef->cm ? FI_ECANCELED : error);
 	deactivate(e, ef);
 	if (ef->ready)
 		TAILQ_REMOVE(&e->ready, ef, ready_link);
@@ -322,5 +342,8 @@ void pmf_eflow_free(struct pmf_engine *e, struct pmf_eflow *ef, int error)
 	e->flows[ef->index] = NULL;
 	e->nflows--;
 	ep->nflows--;
+	TAILQ_REMOVE(&ep->eflows, ef, ep_link);
+	if (ef->cm)
+		pmf_cm_flow_end(e, ef, ef->flow.error);
 	free(ef);
 }

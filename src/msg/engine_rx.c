@@ -22,11 +22,13 @@ static void send_stray(struct pmf_engine *e, struct rte_mbuf *m, size_t len, con
 	pmf_frame_send(e->q, &path, m, (uint16_t)len, false, now);
 }
 
+/* Reset the sender of a packet of an unknown connection, or refuse a hello. */
 static void answer_reset(struct pmf_engine *e, const struct pmf_frame *f, const struct pmf_hdr *hdr,
 			 pmf_ns_t now)
 {
 	struct rte_mbuf *m;
 	struct pmf_addr to;
+	uint8_t *p;
 	size_t len;
 
 	if (now - e->reset_window > PMF_NS_PER_S) {
@@ -40,29 +42,59 @@ static void answer_reset(struct pmf_engine *e, const struct pmf_frame *f, const 
 		return;
 	/* a flow sends from its endpoint's port unless it has changed the path: good enough for a hint */
 	pmf_frame_src(f, &to);
-	len = pmf_contact_reset(hdr, f->dst_port, rte_pktmbuf_mtod(m, uint8_t *), e->port->max_payload);
+	p = rte_pktmbuf_mtod(m, uint8_t *);
+	if (hdr->type == PMF_PT_HELLO) {
+		to.port = hdr->port;
+		len = pmf_contact_refuse(hdr, f->dst_port, p, e->port->max_payload);
+		e->stats.hello_refused++;
+	} else {
+		len = pmf_contact_reset(hdr, f->dst_port, p, e->port->max_payload);
+	}
 	send_stray(e, m, len, &to, f->dst_port, now);
 }
 
-static void on_hello(struct pmf_engine *e, const struct pmf_frame *f, const struct pmf_hdr *hdr,
-		     struct pmf_ep *ep, pmf_ns_t now)
+/* Who takes this hello: a listener those that ask for one, an RDM endpoint the others. */
+static struct pmf_ep *taker(struct pmf_engine *e, uint16_t port, const struct pmf_hdr *hdr)
 {
-	struct rte_mbuf *m = pmf_frame_alloc(e->q);
+	struct pmf_ep *ep = e->ep_of_port[port];
+
+	if (!ep || ep->state != PMF_EP_ENABLED)
+		return NULL;
+	return ep->type == (hdr->flags & PMF_HF_CONNECT ? PMF_EP_PASSIVE : PMF_EP_RDM) ? ep : NULL;
+}
+
+static void on_hello(struct pmf_engine *e, const struct pmf_frame *f, const struct pmf_hdr *hdr,
+		     pmf_ns_t now)
+{
+	uint16_t port = f->dst_port;
+	struct pmf_ep *ep = taker(e, port, hdr);
 	struct pmf_addr src, peer, to;
 	struct pmf_eflow *ef;
+	struct rte_mbuf *m;
+	uint64_t inc;
 	size_t len;
 
-	if (!m)
-		return;
 	pmf_frame_src(f, &src);
 	peer = src;
 	peer.port = hdr->port;
-	ef = pmf_eflow_find(e, ep->addr.port, &peer);
-	len = pmf_contact_challenge(&e->key, &e->fconf, hdr, f->len, &src, ep->addr.port, ep->inc,
+	ef = pmf_eflow_find(e, port, &peer);
+	/* a connection is asked about: it may have been accepted at a listener that is gone */
+	if (ef && (hdr->flags & PMF_HF_VERIFY)) {
+		inc = ef->flow.id.inc;
+	} else if (ep) {
+		inc = ep->inc;
+	} else {
+		answer_reset(e, f, hdr, now);
+		return;
+	}
+	m = pmf_frame_alloc(e->q);
+	if (!m)
+		return;
+	len = pmf_contact_challenge(&e->key, &e->fconf, hdr, f->len, &src, port, inc,
 				    ef && ef->conn == hdr->peer_conn, now,
 				    rte_pktmbuf_mtod(m, uint8_t *), e->port->max_payload, &to);
 	e->stats.hello_rx++;
-	send_stray(e, m, len, &to, ep->addr.port, now);
+	send_stray(e, m, len, &to, port, now);
 }
 
 static bool is_peer(const struct pmf_flow *f, uint64_t inc, uint64_t conn)
@@ -136,7 +168,7 @@ static int count_starts(const uint8_t *p, size_t len, bool *data)
 /* Can the packet be processed to its end? An orphan takes control records only. */
 static bool can_take(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *p, size_t len)
 {
-	bool orphan = ef->ep->state == PMF_EP_ORPHAN, data;
+	bool orphan = ef->ep->state > PMF_EP_ENABLED, data; /* or its connection is over */
 	int starts;
 
 	if (pmf_likely(!orphan && e->nstub_free >= PMF_WIRE_MAX_RECS))
@@ -147,7 +179,8 @@ static bool can_take(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *
 	return starts <= (int)(e->nstub_free + ef->ep->nposted);
 }
 
-static int records(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *p, size_t len)
+static int records(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *p, size_t len,
+		   pmf_ns_t now)
 {
 	struct pmf_rec_iter it = {p, len};
 	struct pmf_rec rec;
@@ -156,7 +189,7 @@ static int records(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *p,
 	while ((err = pmf_flow_next_rec(&ef->flow, &it, &rec)) > 0) {
 		switch (rec.type) {
 		case PMF_RT_START:
-			if (pmf_unlikely(ef->cur_left))
+			if (pmf_unlikely(ef->cur_left || (ef->cm && !pmf_cm_takes_messages(ef))))
 				return -EPROTO; /* the one before is not whole */
 			pmf_match_start(e, ef, &rec);
 			err = 0;
@@ -167,8 +200,11 @@ static int records(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *p,
 		case PMF_RT_BODY:
 			err = pmf_match_body(e, ef, &rec);
 			break;
-		default:
+		case PMF_RT_ABORT:
 			err = pmf_match_abort(e, ef, rec.msg);
+			break;
+		default:
+			err = pmf_cm_record(e, ef, &rec, now);
 			break;
 		}
 		if (pmf_unlikely(err))
@@ -188,7 +224,7 @@ static int deliver(struct pmf_engine *e, struct pmf_eflow *ef, pmf_psn_t psn, co
 		pmf_flow_rx_refuse(&ef->flow, psn);
 		return -ENOMEM;
 	}
-	err = records(e, ef, p, len);
+	err = records(e, ef, p, len, now);
 	if (pmf_unlikely(err)) {
 		e->stats.drop_protocol++;
 		pmf_flow_kill(&ef->flow, FI_EIO);
@@ -283,6 +319,8 @@ static void on_flow_packet(struct pmf_engine *e, struct pmf_eflow *ef, const str
 	}
 	if (m)
 		rte_pktmbuf_free(m);
+	if (pmf_unlikely(ef->cm) && pmf_cm_over(e, ef, now))
+		return;
 	pmf_eflow_settle(e, ef, now);
 }
 
@@ -311,15 +349,15 @@ static void on_contact(struct pmf_engine *e, const struct pmf_frame *f, const st
 			pmf_eflow_settle(e, ef, now);
 		goto out;
 	}
-	if (!ep) {
-		e->stats.drop_no_ep++;
-		goto out;
-	}
 	switch (hdr->type) {
 	case PMF_PT_HELLO:
-		on_hello(e, f, hdr, ep, now);
+		on_hello(e, f, hdr, now);
 		break;
 	case PMF_PT_OPEN:
+		if (!ep || ep->state != PMF_EP_ENABLED || ep->type == PMF_EP_MSG) {
+			e->stats.drop_no_ep++;
+			break;
+		}
 		ef = on_open(e, f, hdr, ep, now);
 		if (ef) {
 			on_flow_packet(e, ef, f, hdr, m, now);
@@ -327,6 +365,14 @@ static void on_contact(struct pmf_engine *e, const struct pmf_frame *f, const st
 		}
 		break;
 	case PMF_PT_RESET:
+		if (hdr->flags & PMF_HF_REFUSED) {
+			ef = by_conn(e, hdr->conn);
+			if (ef) {
+				pmf_flow_on_refused(&ef->flow, hdr);
+				pmf_eflow_settle(e, ef, now);
+			}
+			break;
+		}
 		pmf_frame_src(f, &peer);
 		peer.port = hdr->port;
 		ef = pmf_eflow_find(e, f->dst_port, &peer);

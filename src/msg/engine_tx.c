@@ -19,6 +19,7 @@ bool pmf_engine_submit(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 
 	do {
 		n = rte_ring_sc_dequeue_burst(ep->tx_ring, posted, PMF_ARRAY_SIZE(posted), NULL);
+		pmf_tsan_take(ep->tx_ring);
 		for (unsigned int i = 0; i < n; i++) {
 			struct pmf_tx *tx = posted[i];
 			struct pmf_eflow *to = pmf_eflow_to(e, ep, tx->dest, now, &err);
@@ -70,6 +71,21 @@ static bool transmit_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t n
 		pmf_frame_send(q, &ef->path, m, (uint16_t)len, ect, now);
 	}
 	return true;
+}
+
+void pmf_engine_transmit_one(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
+{
+	struct rte_mbuf *m = pmf_queue_room(e->q) ? pmf_frame_alloc(e->q) : NULL;
+	bool ect = false;
+	size_t len;
+
+	if (!m)
+		return;
+	len = pmf_flow_tx(&ef->flow, now, rte_pktmbuf_mtod(m, uint8_t *), e->port->max_payload, &ect);
+	if (len)
+		pmf_frame_send(e->q, &ef->path, m, (uint16_t)len, ect, now);
+	else
+		rte_pktmbuf_free(m);
 }
 
 /** Serve the ready flows in turn. @return whether any frame was made. */

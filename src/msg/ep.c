@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "msg/cm.h"
 #include "msg/engine.h"
 #include "pmd_glue/eal.h"
 
@@ -79,6 +80,8 @@ int pmf_ep_open(const struct pmf_ep_attr *attr, struct pmf_ep **out)
 	if (!ep)
 		return -ENOMEM;
 	memset(ep, 0, sizeof(*ep));
+	ep->type = attr->type;
+	ep->backlog = PMF_BACKLOG;
 	ep->progress = attr->progress;
 	ep->engine = attr->progress->engine[0];
 	ep->can_send = attr->caps & FI_SEND;
@@ -94,6 +97,7 @@ int pmf_ep_open(const struct pmf_ep_attr *attr, struct pmf_ep **out)
 	ep->addr = attr->addr;
 	pmf_random(&ep->inc, sizeof(ep->inc));
 	TAILQ_INIT(&ep->posted);
+	TAILQ_INIT(&ep->eflows);
 	TAILQ_INIT(&ep->unexpected);
 	if (tx_open(ep, attr->thread_safe) || rx_open(ep, attr->thread_safe)) {
 		pmf_ep_free(ep);
@@ -152,29 +156,50 @@ static uint16_t choose_port(struct pmf_engine *e)
 	return 0;
 }
 
+/* Its port, or one that is free, is its own from now on. */
+static int hold_port(struct pmf_engine *e, struct pmf_ep *ep)
+{
+	if (ep->port_held)
+		return 0;
+	if (!ep->addr.port)
+		ep->addr.port = choose_port(e);
+	if (!ep->addr.port || e->ep_of_port[ep->addr.port])
+		return -EADDRINUSE;
+	e->ep_of_port[ep->addr.port] = ep;
+	ep->port_held = true;
+	return 0;
+}
+
+void pmf_ep_drop_port(struct pmf_ep *ep)
+{
+	if (ep->port_held)
+		ep->engine->ep_of_port[ep->addr.port] = NULL;
+	ep->port_held = false;
+}
+
 int pmf_ep_enable(struct pmf_ep *ep)
 {
 	struct pmf_engine *e = ep->engine;
 	int err = 0;
 
 	pmf_engine_lock(e);
-	if (!ep->addr.port)
-		ep->addr.port = choose_port(e);
-	if (!ep->addr.port || e->ep_of_port[ep->addr.port]) {
-		err = -EADDRINUSE;
-		goto out;
+	if (!ep->shares_port)
+		err = hold_port(e, ep);
+	if (!err) {
+		TAILQ_INSERT_TAIL(&e->eps, ep, link);
+		atomic_store_explicit(&ep->state,
+				      ep->type == PMF_EP_MSG ? PMF_EP_UNCONNECTED : PMF_EP_ENABLED,
+				      memory_order_release);
 	}
-	e->ep_of_port[ep->addr.port] = ep;
-	TAILQ_INSERT_TAIL(&e->eps, ep, link);
-	atomic_store_explicit(&ep->state, PMF_EP_ENABLED, memory_order_release);
-out:
 	pmf_engine_unlock(e);
 	return err;
 }
 
 bool pmf_ep_enabled(const struct pmf_ep *ep)
 {
-	return atomic_load_explicit(&ep->state, memory_order_acquire) == PMF_EP_ENABLED;
+	int state = atomic_load_explicit(&ep->state, memory_order_acquire);
+
+	return state != PMF_EP_NEW && state != PMF_EP_ORPHAN;
 }
 
 const struct pmf_addr *pmf_ep_addr(const struct pmf_ep *ep)
@@ -185,17 +210,25 @@ const struct pmf_addr *pmf_ep_addr(const struct pmf_ep *ep)
 int pmf_ep_set_addr(struct pmf_ep *ep, const struct pmf_addr *addr)
 {
 	struct pmf_engine *e = ep->engine;
-	bool taken;
+	struct pmf_addr old = ep->addr;
+	int err = 0;
 
 	if (!pmf_port_owns(e->port, addr->ip))
 		return -EADDRNOTAVAIL;
 	pmf_engine_lock(e);
-	taken = addr->port && e->ep_of_port[addr->port];
+	if (addr->port && addr->port != old.port && e->ep_of_port[addr->port]) {
+		err = -EADDRINUSE;
+	} else if (ep->port_held && addr->port == old.port) {
+		ep->addr = *addr;
+	} else {
+		pmf_ep_drop_port(ep);
+		ep->addr = *addr;
+		err = hold_port(e, ep);
+		if (err)
+			ep->addr = old;
+	}
 	pmf_engine_unlock(e);
-	if (taken)
-		return -EADDRINUSE;
-	ep->addr = *addr;
-	return 0;
+	return err;
 }
 
 /**

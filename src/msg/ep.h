@@ -15,7 +15,10 @@
 #include "msg/peers.h"
 #include "msg/stack.h"
 
+enum pmf_ep_type { PMF_EP_RDM, PMF_EP_MSG, PMF_EP_PASSIVE };
+
 struct pmf_ep_attr {
+	enum pmf_ep_type type;
 	struct pmf_progress *progress; /* kept */
 	uint64_t caps;		       /* FI_SEND and/or FI_RECV, FI_SOURCE … */
 	uint64_t tx_op_flags, rx_op_flags;
@@ -42,7 +45,7 @@ bool pmf_ep_enabled(const struct pmf_ep *ep);
 
 /** Its address; the port is 0 until enabled or named. */
 const struct pmf_addr *pmf_ep_addr(const struct pmf_ep *ep);
-/** Name it before enable. @return 0, -EADDRINUSE (found at enable too), -EADDRNOTAVAIL not ours */
+/** Name it before enable; it has its port from then on. @return 0, -EADDRINUSE, -EADDRNOTAVAIL not ours */
 int pmf_ep_set_addr(struct pmf_ep *ep, const struct pmf_addr *addr);
 
 /** fi_cancel: 0 or -FI_ENOENT. */
@@ -92,7 +95,12 @@ extern const unsigned int pmf_ep_stat_count;
 	X(drop_no_flow, "packets", "dropped: unknown connection id")                               \
 	X(drop_cookie, "packets", "dropped: the answer to a challenge was wrong or old")           \
 	X(drop_no_memory, "packets", "dropped: no memory to process it; it comes again")           \
-	X(drop_protocol, "packets", "dropped: the peer broke the protocol; its flow was closed")
+	X(drop_protocol, "packets", "dropped: the peer broke the protocol; its flow was closed")   \
+	X(hello_refused, "packets", "hellos answered: nobody takes that here")                     \
+	X(cm_requests, "requests", "connection requests received")                                 \
+	X(cm_refused, "requests", "connection requests rejected")                                  \
+	X(cm_no_memory, "events", "connection events lost for want of memory")                     \
+	X(cm_bad_steps, "steps", "state changes of connections that are not allowed")
 
 struct pmf_engine_stats {
 	PMF_ENGINE_STATS(PMF_STAT_FIELD)

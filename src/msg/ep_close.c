@@ -77,11 +77,9 @@ static void drop_ring(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 
 static void settle_flows(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 {
-	for (uint32_t i = 0; i < e->flows_cap; i++) {
-		struct pmf_eflow *ef = e->flows[i];
+	struct pmf_eflow *ef, *next;
 
-		if (!ef || ef->ep != ep)
-			continue;
+	PMF_TAILQ_FOREACH_SAFE(ef, &ep->eflows, ep_link, next) {
 		/* another endpoint may take this port and meet the same peers */
 		pmf_eflow_unname(e, ef);
 		if (pmf_flow_ack_pending(&ef->flow))
@@ -102,12 +100,12 @@ static bool orphan_done(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 {
 	bool over = now >= ep->linger_until;
 
-	for (uint32_t i = 0; ep->nflows && i < e->flows_cap; i++) {
-		struct pmf_eflow *ef = e->flows[i];
+	struct pmf_eflow *ef, *next;
 
-		if (ef && ef->ep == ep && (over || owes_nothing(&ef->flow)))
+	/* a connection is freed when its last record has arrived: engine_cm.c */
+	PMF_TAILQ_FOREACH_SAFE(ef, &ep->eflows, ep_link, next)
+		if (over || (!ef->cm && owes_nothing(&ef->flow)))
 			pmf_eflow_free(e, ef, FI_ECANCELED);
-	}
 	return ep->nflows == 0;
 }
 
@@ -127,9 +125,10 @@ static void leave_engine(struct pmf_engine *e, struct pmf_ep *ep)
 {
 	pmf_ns_t now = pmf_clock_ns();
 
-	TAILQ_REMOVE(&e->eps, ep, link);
+	if (ep->state != PMF_EP_NEW)
+		TAILQ_REMOVE(&e->eps, ep, link);
 	pmf_busy_remove(e, ep);
-	e->ep_of_port[ep->addr.port] = NULL;
+	pmf_ep_drop_port(ep);
 	drop_ring(e, ep, now);
 	pmf_match_ep_end(e, ep);
 	drop_pending(ep, ep->tx_cq);
@@ -138,6 +137,8 @@ static void leave_engine(struct pmf_engine *e, struct pmf_ep *ep)
 	abort_sends(e, ep);
 	ep->peers = NULL;
 	ep->linger_until = now + e->conf->linger;
+	if (ep->type != PMF_EP_RDM)
+		pmf_cm_leave(e, ep, now);
 	settle_flows(e, ep, now);
 	TAILQ_INSERT_TAIL(&e->orphans, ep, link);
 	pmf_engine_transmit(e, now);
@@ -156,10 +157,7 @@ void pmf_ep_close(struct pmf_ep *ep)
 	if (ep->peers)
 		TAILQ_REMOVE(&ep->peers->eps, ep, peers_link);
 	pmf_engine_lock(e);
-	if (ep->state == PMF_EP_ENABLED)
-		leave_engine(e, ep);
-	else
-		pmf_ep_free(ep);
+	leave_engine(e, ep);
 	pmf_engine_unlock(e);
 	if (tx_cq)
 		pmf_cq_feed_put(tx_cq);

@@ -16,9 +16,12 @@
 struct pmf_engine;
 
 enum pmf_ep_state {
-	PMF_EP_NEW,	 /* being bound */
-	PMF_EP_ENABLED,	 /* on its engine */
-	PMF_EP_ORPHAN,	 /* closed by the application; sends what it owes */
+	PMF_EP_NEW,	    /* being bound */
+	PMF_EP_UNCONNECTED, /* MSG: enabled; receives may be posted */
+	PMF_EP_ENABLED,	    /* on its engine; MSG: connected; passive: listens */
+	PMF_EP_DRAINING,    /* MSG: the connection is over, messages are kept that nobody has received yet */
+	PMF_EP_ENDED,	    /* MSG: the connection is over */
+	PMF_EP_ORPHAN,	    /* closed by the application; sends what it owes */
 	PMF_EP_STATES
 };
 
@@ -29,7 +32,8 @@ struct pmf_ep {
 	/* Set before fi_enable ends, then only read. */
 	struct pmf_engine *engine;
 	struct pmf_progress *progress;
-	struct pmf_peers *peers;
+	struct pmf_peers *peers; /* NULL: not RDM */
+	enum pmf_ep_type type;
 	_Atomic int state; /* enum pmf_ep_state; written under the owner word, read by posters */
 	bool can_send, can_recv;
 	bool tx_selective, rx_selective;
@@ -48,6 +52,11 @@ struct pmf_ep {
 	uint8_t *tx_mem;
 	struct pmf_rx *rx_mem;
 	TAILQ_ENTRY(pmf_ep) peers_link; /* peers->eps; the AV's lock */
+	struct pmf_eq *eq; /* where events of a connection go, as event_fid's */
+	struct fid *event_fid;
+	const struct fi_info *info; /* of a listener */
+	bool port_held;		    /* ep_of_port names it before it is enabled */
+	bool shares_port;	    /* its address is its listener's */
 
 	/* Posting threads. A hint only: written racily under FI_THREAD_SAFE, which costs a pass at most. */
 	_Atomic uint32_t unkicked PMF_CACHE_ALIGNED; /* posts since the engine last drained the ring */
@@ -62,6 +71,10 @@ struct pmf_ep {
 	struct pmf_rxq posted;
 	uint32_t nposted;
 	uint32_t nflows;
+	TAILQ_HEAD(, pmf_eflow) eflows;
+	struct pmf_eflow *conn;	     /* MSG: the one flow; NULL: none yet, or no more */
+	struct pmf_connreq *request; /* that it was made for */
+	uint32_t nrequests, backlog; /* of a listener: requests nobody has taken, and how many may be */
 	struct pmf_stubq unexpected;
 	pmf_ns_t linger_until;
 	struct pmf_eflow **flow_of[PMF_PEERS_CHUNKS]; /* fi_addr_t → flow, as pmf_peers is laid out */

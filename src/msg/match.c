@@ -358,11 +358,9 @@ void pmf_match_ep_end(struct pmf_engine *e, struct pmf_ep *ep)
 	ep->nposted = 0;
 	while ((s = TAILQ_FIRST(&ep->unexpected)))
 		pmf_stub_put(e, s);
-	for (uint32_t i = 0; i < e->flows_cap; i++) {
-		struct pmf_eflow *ef = e->flows[i];
+	struct pmf_eflow *ef;
 
-		if (!ef || ef->ep != ep)
-			continue;
+	TAILQ_FOREACH(ef, &ep->eflows, ep_link) {
 		ef->cur_rx = NULL;
 		TAILQ_INIT(&ef->rx_order);
 		TAILQ_INIT(&ef->bodies);

@@ -25,6 +25,8 @@ enum {
 	PMF_XF_COMPLETION = 0x01, /* a success entry is due (B2) */
 	PMF_XF_INLINE = 0x02,	  /* bytes were copied into the transfer: survives fi_close */
 	PMF_XF_POSTED = 0x04,	  /* in a flow: fi_close must take it out */
+	PMF_XF_EARLY = 0x40,	  /* its entry was written before the flow let it go */
+	PMF_XF_STALLED = 0x80,	  /* and waits for room in the CQ */
 };
 
 struct pmf_tx {
