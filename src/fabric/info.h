@@ -23,7 +23,7 @@
 #define PMF_TX_OP_FLAGS (FI_COMPLETION | FI_INJECT | PMF_LEVELS)
 #define PMF_RX_OP_FLAGS (FI_COMPLETION | FI_TRANSMIT_COMPLETE)
 #define PMF_MSG_ORDER FI_ORDER_SAS
-#define PMF_PROTOCOL (FI_PROV_SPECIFIC | 0x706d66u)
+#define PMF_PROTOCOL ((1u << 31) | 0x706d66u) /* the high bit: provider specific */
 #define PMF_PROTOCOL_VERSION 1
 #define PMF_OBJECTS 65536 /* CQs, counters, regions; memory is the limit, not a table */
 #define PMF_ENDPOINTS 16384

@@ -21,6 +21,8 @@ struct fi_provider pmf_prov = {
 	.cleanup = prov_cleanup,
 };
 
+struct fi_provider *fi_prov_ini(void);
+
 FI_EXT_INI
 {
 	/* A provider that says less than a caller asks for is invisible: what runs is what counts.

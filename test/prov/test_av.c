@@ -8,6 +8,9 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+/* Later headers deprecate some of what is tested here. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 static struct fid_av *open_av(struct fx *f, enum fi_av_type type, uint64_t flags)
 {
 	struct fi_av_attr attr = {.type = type, .flags = flags};
