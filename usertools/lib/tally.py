@@ -3,7 +3,7 @@
 # Copyright (c) 2026 The pmf authors
 """Counts the test cases of one run: prints "PASSED FAILED SKIPPED", and says which failed.
 
-A meson test is a program; where it is a CUnit or unittest program, its own cases are counted.
+A meson test is a program; where it counts cases itself (CUnit, unittest, TAP), those are counted.
 """
 
 import json
@@ -13,6 +13,7 @@ import xml.etree.ElementTree as ElementTree
 
 # CUnit's run summary:  tests   Total  Ran  Passed  Failed  Inactive
 CUNIT = re.compile(r'^\s+tests\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+|n/a)', re.M)
+TAP = re.compile(r'^(ok|not ok)\b(.*)$', re.M)
 UNITTEST = re.compile(r'^Ran (\d+) tests? in .*\n\n(?:OK|FAILED)(?: \((.*)\))?', re.M)
 
 
@@ -27,6 +28,11 @@ def inner_cases(output):
         failed = int(words.get('failures', 0)) + int(words.get('errors', 0))
         skipped = int(words.get('skipped', 0))
         return int(found.group(1)) - failed - skipped, failed, skipped
+    cases = TAP.findall(output)
+    if cases:
+        failed = sum(1 for word, _ in cases if word == 'not ok')
+        skipped = sum(1 for word, rest in cases if word == 'ok' and '# SKIP' in rest.upper())
+        return len(cases) - failed - skipped, failed, skipped
     return None
 
 
