@@ -118,4 +118,5 @@ install_packages()
 	return 1
 }
 
-build_packages=(gcc meson ninja-build pkg-config libdpdk-dev libfabric-dev)
+# fi_info and fi_pingpong are in libfabric-bin: the README's next steps.
+build_packages=(gcc meson ninja-build pkg-config libdpdk-dev libfabric-dev libfabric-bin)

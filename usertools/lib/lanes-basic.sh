@@ -5,7 +5,7 @@
 # The lanes of every run: the build that users get, its suites from cheap to dear, what it installs,
 # and the whole system over real links.
 
-test_packages=("${build_packages[@]}" libcunit1-dev libfabric-bin python3-pytest iproute2 iputils-ping
+test_packages=("${build_packages[@]}" libcunit1-dev python3-pytest iproute2 iputils-ping
 	procps util-linux dpdk-dev openmpi-bin netpipe-openmpi python3-mpi4py)
 
 lane_packages()

@@ -2,9 +2,10 @@
 # Copyright (c) 2026 The pmf authors
 # shellcheck shell=bash
 #
-# The lanes that --ci adds: the second compiler, and the same suites under sanitizers.
+# The lanes that --ci adds: the second compiler with its formatter, and the same suites under
+# sanitizers.
 
-ci_packages=(clang)
+ci_packages=(clang clang-format)
 
 lane_ci_packages()
 {
@@ -21,6 +22,8 @@ clang_version()
 lane_clang()
 {
 	CC=clang step build clang -Dwerror=true || return 1
+	# Once more, now that clang-format is there to look at the layout.
+	suite clang lint
 	suite clang unit
 	suite clang sim
 }
