@@ -11,6 +11,7 @@
 #include "fabric/stats.h"
 #include "fabric/telemetry.h"
 #include "msg/addr.h"
+#include "msg/cm.h"
 
 static int domain_close(struct fid *fid)
 {
@@ -19,6 +20,8 @@ static int domain_close(struct fid *fid)
 	if (pmf_in_use(&d->refs))
 		return -FI_EBUSY;
 	pmf_domain_list_del(d);
+	if (d->eq)
+		pmf_eq_undrive(d->eq, &d->progress);
 	pmf_stack_put(&d->progress);
 	if (d->eq) {
 		pmf_eq_forget(d->eq, fid);
@@ -45,6 +48,8 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	pthread_mutex_lock(&d->lock);
 	if (d->eq) {
 		rc = -FI_EINVAL;
+	} else if (pmf_eq_drive(eq, &d->progress)) {
+		rc = -FI_ENOMEM;
 	} else {
 		d->eq = eq;
 		pmf_ref(&eq->refs);

@@ -11,6 +11,7 @@
 #include "fabric/stats.h"
 #include "msg/addr.h"
 #include "msg/calls.h"
+#include "msg/cm.h"
 
 static int ep_close(struct fid *fid)
 {
@@ -28,22 +29,25 @@ static int ep_close(struct fid *fid)
 	if (av)
 		pthread_mutex_unlock(&av->lock);
 	pthread_mutex_unlock(&d->lock);
-	if (fep->eq)
-		pmf_eq_forget(fep->eq, fid);
+	if (pmf_fep_eq(fep))
+		pmf_eq_forget(pmf_fep_eq(fep), fid);
 	pmf_ep_unbind(fep);
 	free(fep);
 	pmf_unref(&d->refs);
 	return 0;
 }
 
-static int ep_enable(struct pmf_fep *fep)
+int pmf_fep_enable(struct pmf_fep *fep)
 {
 	int rc;
 
 	pthread_mutex_lock(&fep->domain->lock);
 	rc = pmf_ep_enabled(fep->ep) ? -FI_EOPBADSTATE : pmf_ep_bound(fep);
-	if (!rc)
+	if (!rc) {
+		if (pmf_fep_eq(fep))
+			pmf_cm_set_eq(fep->ep, pmf_fep_eq(fep), &fep->ep->fid.fid);
 		rc = pmf_ep_enable(fep->ep);
+	}
 	pthread_mutex_unlock(&fep->domain->lock);
 	return rc;
 }
@@ -77,7 +81,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_ENABLE:
-		return ep_enable(fep);
+		return pmf_fep_enable(fep);
 	case FI_GETOPSFLAG:
 		return arg ? ep_getopsflag(fep, arg) : -FI_EINVAL;
 	case FI_SETOPSFLAG:
@@ -135,17 +139,14 @@ static bool port_owns(const struct pmf_port_conf *port, const struct pmf_addr *a
 	return ifa->set && memcmp(ifa->addr.ip, a->ip, sizeof(a->ip)) == 0;
 }
 
-/* The address that the endpoint will have: the info's, or the port's own with a port still to
- * choose. */
-static int choose_addr(const struct pmf_domain *d, const struct fi_info *info, struct pmf_addr *out)
+int pmf_ep_choose_addr(const struct pmf_port_conf *port, const struct fi_info *info, uint32_t format,
+		       struct pmf_addr *out)
 {
-	const struct pmf_port_conf *port = &d->conf->port[d->port];
-	bool v4 =
-		d->addr_format == FI_SOCKADDR_IN || (d->addr_format == FI_ADDR_STR && port->v4.set);
+	bool v4 = format == FI_SOCKADDR_IN || (format == FI_ADDR_STR && port->v4.set);
 	struct pmf_addr a = v4 ? port->v4.addr : port->v6.addr;
 
 	if (info->src_addr && info->src_addrlen) {
-		if (pmf_addr_get(info->src_addr, info->src_addrlen, d->addr_format, &a))
+		if (pmf_addr_get(info->src_addr, info->src_addrlen, format, &a))
 			return -FI_EINVAL;
 		if (pmf_addr_is_any(&a))
 			memcpy(a.ip, (v4 ? port->v4 : port->v6).addr.ip, sizeof(a.ip));
@@ -170,6 +171,7 @@ static void attr_from(const struct fi_info *info, struct pmf_domain *d, struct p
 	const struct pmf_conf *conf = d->conf;
 	size_t max = info->ep_attr->max_msg_size;
 
+	attr->type = info->ep_attr->type == FI_EP_MSG ? PMF_EP_MSG : PMF_EP_RDM;
 	attr->progress = &d->progress;
 	attr->caps = (info->caps & ~(FI_SEND | FI_RECV)) | directions(info);
 	attr->tx_op_flags = tx ? tx->op_flags : 0;
@@ -188,7 +190,7 @@ static void set_fids(struct pmf_ep *ep, void *context)
 	ep->fid.fid.context = context;
 	ep->fid.fid.ops = &ep_fid_ops;
 	ep->fid.ops = &ep_ops;
-	ep->fid.cm = &pmf_ep_ops_cm;
+	ep->fid.cm = ep->type == PMF_EP_MSG ? &pmf_ep_ops_cm_msg : &pmf_ep_ops_cm;
 	ep->fid.msg = &pmf_ops_msg;
 	ep->fid.rma = &pmf_nosys_rma;
 	ep->fid.tagged = &pmf_nosys_tagged;
@@ -223,6 +225,7 @@ int pmf_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fi
 {
 	struct pmf_domain *d = pmf_domain_of(domain);
 	const char *why = pmf_info_check_ep(info);
+	struct pmf_connreq *req = NULL;
 	struct pmf_ep_attr attr = {0};
 	struct pmf_fep *fep;
 	int rc;
@@ -231,13 +234,26 @@ int pmf_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fi
 		pmf_warn(EP_CTRL, "fi_endpoint: %s\n", why);
 		return -FI_EINVAL;
 	}
-	rc = choose_addr(d, info, &attr.addr);
+	rc = pmf_ep_choose_addr(&d->conf->port[d->port], info, d->addr_format, &attr.addr);
 	if (rc)
 		return rc;
 	attr_from(info, d, &attr);
-	fep = fep_make(d, &attr, &rc);
-	if (!fep)
+	rc = pmf_fep_handle(info, &attr, &req);
+	if (rc)
 		return rc;
+	fep = fep_make(d, &attr, &rc);
+	if (!fep) {
+		if (req)
+			pmf_cm_reject(req, NULL, 0);
+		return rc;
+	}
+	if (req)
+		rc = pmf_cm_adopt(fep->ep, req);
+	if (rc) {
+		pmf_ep_close(fep->ep);
+		free(fep);
+		return rc;
+	}
 	set_fids(fep->ep, context);
 	pthread_mutex_lock(&d->lock);
 	TAILQ_INSERT_TAIL(&d->eps, fep, link);

@@ -5,6 +5,8 @@
  */
 #include "fabric/ep.h"
 
+#include "msg/cm.h"
+
 #define CQ_FLAGS (FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)
 #define CNTR_FLAGS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
@@ -12,6 +14,8 @@ static int bind_av(struct pmf_fep *fep, struct pmf_av *av, uint64_t flags)
 {
 	if (flags)
 		return -FI_EBADFLAGS;
+	if (fep->ep->type == PMF_EP_MSG)
+		return -FI_EINVAL;
 	if (av->domain != fep->domain)
 		return -FI_EDOMAIN;
 	if (fep->av)
@@ -82,6 +86,8 @@ static int bind_eq(struct pmf_fep *fep, struct pmf_eq *eq, uint64_t flags)
 		return -FI_EDOMAIN;
 	if (fep->eq)
 		return -FI_EINVAL;
+	if (pmf_eq_drive(eq, &fep->domain->progress))
+		return -FI_ENOMEM;
 	fep->eq = eq;
 	pmf_ref(&eq->refs);
 	return 0;
@@ -121,8 +127,10 @@ int pmf_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 int pmf_ep_bound(const struct pmf_fep *fep)
 {
-	if (!fep->av)
+	if (fep->ep->type == PMF_EP_RDM && !fep->av)
 		return -FI_ENOAV;
+	if (fep->ep->type == PMF_EP_MSG && !pmf_fep_eq(fep))
+		return -FI_ENOEQ;
 	if ((fep->caps & FI_SEND) && !fep->tx_cq)
 		return -FI_ENOCQ;
 	if ((fep->caps & FI_RECV) && !fep->rx_cq)
@@ -142,6 +150,8 @@ void pmf_ep_unbind(struct pmf_fep *fep)
 		pmf_unref(&fep->tx_cntr->refs);
 	if (fep->rx_cntr)
 		pmf_unref(&fep->rx_cntr->refs);
-	if (fep->eq)
+	if (fep->eq) {
+		pmf_eq_undrive(fep->eq, &fep->domain->progress);
 		pmf_unref(&fep->eq->refs);
+	}
 }

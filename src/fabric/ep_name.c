@@ -42,6 +42,20 @@ static int ep_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
 	return -FI_ENOTCONN;
 }
 
+/* FI_EP_MSG. */
+struct fi_ops_cm pmf_ep_ops_cm_msg = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = ep_setname,
+	.getname = ep_getname,
+	.getpeer = pmf_ep_getpeer,
+	.connect = pmf_ep_connect,
+	.listen = pmf_nosys_listen,
+	.accept = pmf_ep_accept,
+	.reject = pmf_nosys_reject,
+	.shutdown = pmf_ep_shutdown,
+	.join = pmf_nosys_join,
+};
+
 struct fi_ops_cm pmf_ep_ops_cm = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = ep_setname,

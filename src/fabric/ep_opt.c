@@ -26,6 +26,9 @@ int pmf_ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optle
 	const struct pmf_fep *fep = pmf_fep_of(fid);
 	size_t limit = limit_of(fep, optname);
 
+	if (optname == FI_OPT_CM_DATA_SIZE && fep->ep->type == PMF_EP_MSG)
+		return pmf_cm_getopt(fid, level, optname, optval, optlen);
+
 	if (level != FI_OPT_ENDPOINT || limit == SIZE_MAX)
 		return -FI_ENOPROTOOPT;
 	if (*optlen < sizeof(size_t)) {

@@ -7,6 +7,7 @@
 
 #include "fabric/nosys.h"
 #include "fabric/objects.h"
+#include "msg/calls.h"
 
 static int eq_close(struct fid *fid)
 {
@@ -36,37 +37,6 @@ static struct fi_ops eq_fid_ops = {
 	.ops_set = pmf_nosys_ops_set,
 };
 
-static ssize_t eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
-{
-	return pmf_eq_read((struct pmf_eq *)eq, event, buf, len, flags);
-}
-
-static ssize_t eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *buf, uint64_t flags)
-{
-	return pmf_eq_readerr((struct pmf_eq *)eq, buf, flags);
-}
-
-static ssize_t eq_write(struct fid_eq *eq, uint32_t event, const void *buf, size_t len,
-			uint64_t flags)
-{
-	return pmf_eq_write((struct pmf_eq *)eq, event, buf, len, flags);
-}
-
-static ssize_t eq_sread(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, int timeout,
-			uint64_t flags)
-{
-	return pmf_eq_sread((struct pmf_eq *)eq, event, buf, len, timeout, flags);
-}
-
-static struct fi_ops_eq eq_ops = {
-	.size = sizeof(struct fi_ops_eq),
-	.read = eq_read,
-	.readerr = eq_readerr,
-	.write = eq_write,
-	.sread = eq_sread,
-	.strerror = pmf_eq_strerror,
-};
-
 int pmf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
 		void *context)
 {
@@ -87,7 +57,7 @@ int pmf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_e
 	e->fid.fid.fclass = FI_CLASS_EQ;
 	e->fid.fid.context = context;
 	e->fid.fid.ops = &eq_fid_ops;
-	e->fid.ops = &eq_ops;
+	e->fid.ops = &pmf_ops_eq;
 	pmf_ref(&f->refs);
 	*eq = &e->fid;
 	return 0;

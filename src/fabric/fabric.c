@@ -9,6 +9,8 @@
 #include "fabric/info.h"
 #include "fabric/log.h"
 #include "fabric/nosys.h"
+#include "fabric/pep.h"
+#include "msg/calls.h"
 
 static int fabric_close(struct fid *fid)
 {
@@ -39,7 +41,7 @@ static int fabric_domain2(struct fid_fabric *fabric, struct fi_info *info, struc
 static struct fi_ops_fabric fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric),
 	.domain = pmf_domain_open,
-	.passive_ep = pmf_nosys_passive_ep,
+	.passive_ep = pmf_passive_ep_open,
 	.eq_open = pmf_eq_open,
 	.wait_open = pmf_nosys_wait_open,
 	.trywait = pmf_trywait,
@@ -119,6 +121,7 @@ static int trywait_one(struct fid *fid)
 		return trywait_on(&cntr->wait, cntr_is_quiet, fid);
 	case FI_CLASS_EQ:
 		/* Its descriptor is ready exactly while an event is there. */
+		pmf_eq_progress((struct pmf_eq *)fid);
 		return pmf_eq_is_empty((struct pmf_eq *)fid) ? 0 : -FI_EAGAIN;
 	default:
 		return -FI_EINVAL;

@@ -201,7 +201,7 @@ static bool names_match(const struct fi_info *hints, const char *domain, const c
 	return true;
 }
 
-static struct fi_info *info_make(const struct query *q, const struct pmf_conf *conf,
+static struct fi_info *info_make(const struct query *q, enum fi_ep_type type, const struct pmf_conf *conf,
 				 const struct pmf_port_conf *port, const struct pmf_ifaddr *ifa)
 {
 	struct pmf_addr src, dest;
@@ -213,7 +213,9 @@ static struct fi_info *info_make(const struct query *q, const struct pmf_conf *c
 	info = fi_allocinfo();
 	if (!info)
 		return NULL;
-	pmf_info_fill(info, q->hints, conf);
+	pmf_info_fill(info, q->hints, type, conf);
+	if (type == FI_EP_MSG && q->hints)
+		info->handle = q->hints->handle;
 	info->addr_format = q->format ? q->format : pmf_addr_format_of(&src);
 	info->src_addr = pmf_addr_dup(&src, info->addr_format, &info->src_addrlen);
 	if (q->has_dest || q->dest_is_own)
@@ -229,7 +231,7 @@ static struct fi_info *info_make(const struct query *q, const struct pmf_conf *c
 	return info;
 }
 
-static struct fi_info **append_port(const struct query *q, const struct pmf_conf *conf,
+static struct fi_info **append_port(const struct query *q, enum fi_ep_type type, const struct pmf_conf *conf,
 				    const struct pmf_port_conf *port, struct fi_info **tail)
 {
 	const struct pmf_ifaddr *const ifas[] = {&port->v4, &port->v6};
@@ -246,7 +248,7 @@ static struct fi_info **append_port(const struct query *q, const struct pmf_conf
 		if (!names_match(q->hints, port->name,
 				 pmf_fabric_name(ifas[i], fabric, sizeof(fabric))))
 			continue;
-		*tail = info_make(q, conf, port, ifas[i]);
+		*tail = info_make(q, type, conf, port, ifas[i]);
 		if (*tail)
 			tail = &(*tail)->next;
 	}
@@ -289,9 +291,24 @@ static const struct pmf_conf *usable_conf(void)
 	return conf;
 }
 
+static bool type_meant(const struct fi_info *hints, enum fi_ep_type type)
+{
+	enum fi_ep_type hinted = hints && hints->ep_attr ? hints->ep_attr->type : FI_EP_UNSPEC;
+	const char *why;
+
+	if (hinted != FI_EP_UNSPEC && hinted != type)
+		return false;
+	why = pmf_info_check_type(hints, type);
+	if (why)
+		pmf_info(CORE, "hints: %s\n", why);
+	return !why;
+}
+
 int pmf_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info)
 {
+	/* the unconnected ones first: a program that does not say gets them */
+	static const enum fi_ep_type types[] = {FI_EP_RDM, FI_EP_MSG};
 	struct fi_info *head = NULL, **tail = &head;
 	const struct pmf_conf *conf;
 	const char *why = pmf_info_check(hints);
@@ -304,8 +321,12 @@ int pmf_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	conf = usable_conf();
 	if (!conf || query_make(&q, node, service, flags, hints))
 		return -FI_ENODATA;
-	for (unsigned int i = 0; i < conf->nports; i++)
-		tail = append_port(&q, conf, &conf->port[i], tail);
+	for (size_t t = 0; t < PMF_ARRAY_SIZE(types); t++) {
+		if (!type_meant(hints, types[t]))
+			continue;
+		for (unsigned int i = 0; i < conf->nports; i++)
+			tail = append_port(&q, types[t], conf, &conf->port[i], tail);
+	}
 	if (!head) {
 		pmf_info(CORE, "no configured port has the names and addresses asked for\n");
 		return -FI_ENODATA;

@@ -19,6 +19,8 @@
 #define PMF_CAPS_SECONDARY (FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define PMF_CAPS (PMF_CAPS_PRIMARY | PMF_CAPS_SECONDARY)
 #define PMF_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
+/* Of FI_EP_MSG: what names a peer of many is not a connection's. */
+#define PMF_MSG_CAPS (PMF_CAPS & ~(FI_SOURCE | FI_SOURCE_ERR | FI_DIRECTED_RECV | FI_MULTICAST))
 #define PMF_LEVELS (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 #define PMF_TX_OP_FLAGS (FI_COMPLETION | FI_INJECT | PMF_LEVELS)
 #define PMF_RX_OP_FLAGS (FI_COMPLETION | FI_TRANSMIT_COMPLETE)
@@ -44,7 +46,11 @@ const char *pmf_info_check(const struct fi_info *hints);
 const char *pmf_info_check_ep(const struct fi_info *info);
 
 /** Set all attributes of @p info but names and addresses. @p hints may be NULL. */
-void pmf_info_fill(struct fi_info *info, const struct fi_info *hints, const struct pmf_conf *conf);
+void pmf_info_fill(struct fi_info *info, const struct fi_info *hints, enum fi_ep_type type,
+		   const struct pmf_conf *conf);
+
+/** @return NULL, or a sentence: the hints ask for what endpoints of @p type do not have. */
+const char *pmf_info_check_type(const struct fi_info *hints, enum fi_ep_type type);
 
 /** "10.99.0.0/24": the name of the fabric that an address of a port is in. */
 char *pmf_fabric_name(const struct pmf_ifaddr *ifa, char *buf, size_t len);

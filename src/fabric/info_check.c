@@ -20,7 +20,8 @@ static const char *check_ep(const struct fi_ep_attr *a)
 {
 	if (!a)
 		return NULL;
-	CHECK(a->type == FI_EP_UNSPEC || a->type == FI_EP_RDM, "ep_attr->type is not FI_EP_RDM");
+	CHECK(a->type == FI_EP_UNSPEC || a->type == FI_EP_RDM || a->type == FI_EP_MSG,
+	      "ep_attr->type is neither FI_EP_RDM nor FI_EP_MSG");
 	CHECK(a->protocol == FI_PROTO_UNSPEC || a->protocol == PMF_PROTOCOL,
 	      "ep_attr->protocol is another one");
 	CHECK(a->protocol_version <= PMF_PROTOCOL_VERSION, "ep_attr->protocol_version is newer");
@@ -112,17 +113,29 @@ const char *pmf_info_check(const struct fi_info *hints)
 	CHECK(hints->addr_format == FI_FORMAT_UNSPEC || hints->addr_format == FI_SOCKADDR ||
 		      pmf_addr_format_ok(hints->addr_format),
 	      "addr_format is not FI_SOCKADDR_IN, FI_SOCKADDR_IN6 or FI_ADDR_STR");
-	CHECK(!hints->handle, "handle is set, and there are no connections");
+	CHECK(!hints->handle || !hints->ep_attr || hints->ep_attr->type != FI_EP_RDM,
+	      "handle is set, and an FI_EP_RDM endpoint has no connections");
 	(void)((why = check_ep(hints->ep_attr)) || (why = check_domain(hints->domain_attr)) ||
 	       (why = check_tx(hints->tx_attr)) || (why = check_rx(hints->rx_attr)));
 	return why;
+}
+
+const char *pmf_info_check_type(const struct fi_info *hints, enum fi_ep_type type)
+{
+	if (!hints)
+		return NULL;
+	if (type == FI_EP_MSG)
+		CHECK(!(hints->caps & ~PMF_MSG_CAPS), "caps has what FI_EP_MSG endpoints do not have");
+	else
+		CHECK(!hints->handle, "handle is set, and FI_EP_RDM has no connections");
+	return NULL;
 }
 
 const char *pmf_info_check_ep(const struct fi_info *info)
 {
 	const char *why;
 
-	CHECK(info->ep_attr && info->ep_attr->type == FI_EP_RDM, "ep_attr->type is not FI_EP_RDM");
+	CHECK(info->ep_attr && info->ep_attr->type != FI_EP_UNSPEC, "ep_attr->type is not set");
 	CHECK(!(info->caps & ~PMF_CAPS), "caps has what is not offered");
 	(void)((why = check_ep(info->ep_attr)) || (why = check_tx(info->tx_attr)) ||
 	       (why = check_rx(info->rx_attr)));

@@ -10,13 +10,13 @@
 #define MR_BASIC (1 << 0)
 #define MR_SCALABLE (1 << 1)
 
-static uint64_t fill_caps(const struct fi_info *hints)
+static uint64_t fill_caps(const struct fi_info *hints, enum fi_ep_type type)
 {
-	uint64_t caps;
+	uint64_t all = type == FI_EP_MSG ? PMF_MSG_CAPS : PMF_CAPS, caps;
 
 	if (!hints || !hints->caps)
-		return PMF_CAPS;
-	caps = (hints->caps & PMF_CAPS) | PMF_CAPS_SECONDARY;
+		return all;
+	caps = (hints->caps & all) | (PMF_CAPS_SECONDARY & all);
 	/* FI_MSG alone means both directions. */
 	if ((caps & FI_MSG) && !(caps & (FI_SEND | FI_RECV)))
 		caps |= FI_SEND | FI_RECV;
@@ -55,9 +55,9 @@ static void fill_rx(struct fi_rx_attr *a, const struct fi_rx_attr *h, uint64_t c
 	a->iov_limit = conf->iov_limit;
 }
 
-static void fill_ep(struct fi_ep_attr *a)
+static void fill_ep(struct fi_ep_attr *a, enum fi_ep_type type)
 {
-	a->type = FI_EP_RDM;
+	a->type = type;
 	a->protocol = PMF_PROTOCOL;
 	a->protocol_version = PMF_PROTOCOL_VERSION;
 	a->max_msg_size = PMF_MAX_MSG_SIZE;
@@ -102,12 +102,13 @@ static void fill_domain(struct fi_domain_attr *a, const struct fi_domain_attr *h
 	a->tclass = FI_TC_UNSPEC;
 }
 
-void pmf_info_fill(struct fi_info *info, const struct fi_info *hints, const struct pmf_conf *conf)
+void pmf_info_fill(struct fi_info *info, const struct fi_info *hints, enum fi_ep_type type,
+		   const struct pmf_conf *conf)
 {
-	info->caps = fill_caps(hints);
+	info->caps = fill_caps(hints, type);
 	info->mode = 0;
 	fill_tx(info->tx_attr, hints ? hints->tx_attr : NULL, info->caps, conf);
 	fill_rx(info->rx_attr, hints ? hints->rx_attr : NULL, info->caps, conf);
-	fill_ep(info->ep_attr);
+	fill_ep(info->ep_attr, type);
 	fill_domain(info->domain_attr, hints ? hints->domain_attr : NULL);
 }

@@ -177,6 +177,23 @@ void pmf_ep_drop_port(struct pmf_ep *ep)
 	ep->port_held = false;
 }
 
+int pmf_ep_hold_addr(struct pmf_ep *ep)
+{
+	int err;
+
+	pmf_engine_lock(ep->engine);
+	err = hold_port(ep->engine, ep);
+	pmf_engine_unlock(ep->engine);
+	return err;
+}
+
+void pmf_ep_release_addr(struct pmf_ep *ep)
+{
+	pmf_engine_lock(ep->engine);
+	pmf_ep_drop_port(ep);
+	pmf_engine_unlock(ep->engine);
+}
+
 int pmf_ep_enable(struct pmf_ep *ep)
 {
 	struct pmf_engine *e = ep->engine;

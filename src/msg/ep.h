@@ -48,6 +48,10 @@ const struct pmf_addr *pmf_ep_addr(const struct pmf_ep *ep);
 /** Name it before enable; it has its port from then on. @return 0, -EADDRINUSE, -EADDRNOTAVAIL not ours */
 int pmf_ep_set_addr(struct pmf_ep *ep, const struct pmf_addr *addr);
 
+/** Its address is its own from now on, with a port chosen if it has none; or another's. @return 0, -EADDRINUSE */
+int pmf_ep_hold_addr(struct pmf_ep *ep);
+void pmf_ep_release_addr(struct pmf_ep *ep);
+
 /** fi_cancel: 0 or -FI_ENOENT. */
 ssize_t pmf_ep_cancel(struct pmf_ep *ep, void *context);
 

@@ -66,7 +66,7 @@ static void test_modes_are_never_a_reason(void)
 static void test_endpoint(void)
 {
 	MET(h->ep_attr->type = FI_EP_RDM);
-	NOT_MET(h->ep_attr->type = FI_EP_MSG);
+	NOT_MET(h->ep_attr->type = FI_EP_DGRAM);
 	NOT_MET(h->ep_attr->type = FI_EP_DGRAM);
 	MET(h->ep_attr->max_msg_size = 1ull << 30);
 	NOT_MET(h->ep_attr->max_msg_size = SIZE_MAX);
@@ -136,14 +136,14 @@ static void test_F6_primary_capabilities_only_when_asked_for(void)
 	struct fi_info *h = hints_new(), *i = hints_new();
 
 	h->caps = FI_MSG | FI_SEND;
-	pmf_info_fill(i, h, &defaults);
+	pmf_info_fill(i, h, FI_EP_RDM, &defaults);
 	CU_ASSERT_EQUAL(i->caps & PMF_CAPS_PRIMARY, FI_MSG | FI_SEND);
 	h->caps = FI_MSG;
-	pmf_info_fill(i, h, &defaults);
+	pmf_info_fill(i, h, FI_EP_RDM, &defaults);
 	CU_ASSERT_EQUAL(i->caps & PMF_CAPS_PRIMARY, FI_MSG | FI_SEND | FI_RECV);
 	CU_ASSERT_EQUAL(i->tx_attr->caps & (FI_SEND | FI_RECV), FI_SEND);
 	CU_ASSERT_EQUAL(i->rx_attr->caps & (FI_SEND | FI_RECV), FI_RECV);
-	pmf_info_fill(i, NULL, &defaults);
+	pmf_info_fill(i, NULL, FI_EP_RDM, &defaults);
 	CU_ASSERT_EQUAL(i->caps, PMF_CAPS);
 	fi_freeinfo(h);
 	fi_freeinfo(i);
@@ -153,7 +153,7 @@ static void test_F6_sizes_are_the_hints_or_the_defaults(void)
 {
 	struct fi_info *h = hints_new(), *i = hints_new();
 
-	pmf_info_fill(i, h, &defaults);
+	pmf_info_fill(i, h, FI_EP_RDM, &defaults);
 	CU_ASSERT_EQUAL(i->tx_attr->size, 100);
 	CU_ASSERT_EQUAL(i->rx_attr->size, 200);
 	CU_ASSERT_EQUAL(i->tx_attr->inject_size, 300);
@@ -165,7 +165,7 @@ static void test_F6_sizes_are_the_hints_or_the_defaults(void)
 	h->domain_attr->av_type = FI_AV_MAP;
 	h->mode = FI_CONTEXT | FI_MSG_PREFIX;
 	h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_ALLOCATED;
-	pmf_info_fill(i, h, &defaults);
+	pmf_info_fill(i, h, FI_EP_RDM, &defaults);
 	CU_ASSERT_EQUAL(i->tx_attr->size, 512);
 	CU_ASSERT_EQUAL(i->rx_attr->size, 7);
 	CU_ASSERT_EQUAL(i->tx_attr->inject_size, 1000);
