@@ -158,6 +158,12 @@ static int get_port(unsigned int index, struct open_request *r)
 
 	if (sp->refs)
 		return 0;
+	if (s.conf->port[index].nqueues > 1) {
+		/* frames are not steered to an engine yet: those of a second queue would be lost */
+		snprintf(r->err, r->errlen, "FI_PMF_PORT: queues=%u of %s: one queue per port so far",
+			 s.conf->port[index].nqueues, s.conf->port[index].name);
+		return -EINVAL;
+	}
 	err = pmf_helper_call(open_port, r);
 	if (err)
 		return err;
