@@ -12,14 +12,14 @@
 #include "msg/addr.h"
 
 /* A cm entry with the program's data behind it. */
-struct entry {
+union entry {
 	struct fi_eq_cm_entry cm;
-	uint8_t data[PMF_CM_DATA];
+	uint8_t room[sizeof(struct fi_eq_cm_entry) + PMF_CM_DATA];
 };
 
 void pmf_cm_event(struct pmf_engine *e, struct pmf_ep *ep, uint32_t event, const void *data, size_t len)
 {
-	struct entry entry = {.cm.fid = ep->event_fid};
+	union entry entry = {.cm.fid = ep->event_fid};
 
 	if (len)
 		memcpy(entry.cm.data, data, len);
@@ -46,7 +46,7 @@ int pmf_cm_request(struct pmf_ep *listener, struct pmf_connreq *req, const struc
 		   const void *data, size_t len)
 {
 	struct fi_info *info = fi_dupinfo(listener->info);
-	struct entry entry = {.cm = {.fid = listener->event_fid, .info = info}};
+	union entry entry = {.cm = {.fid = listener->event_fid, .info = info}};
 
 	if (!info)
 		return -ENOMEM;
