@@ -13,6 +13,12 @@
 
 #define RESOLVE_MAX 16
 
+/*
+ * Set in flags by libfabric's own layers, OFI_CORE_PROV_ONLY. ofi_rxm over our connections could do nothing
+ * that FI_EP_RDM does not, lacks the FI_RMA that it needs, and would be listed before it.
+ */
+#define CORE_PROV_ONLY (1ull << 59)
+
 /* What one fi_getinfo asks for, addresses resolved. */
 struct query {
 	const struct fi_info *hints;
@@ -291,12 +297,14 @@ static const struct pmf_conf *usable_conf(void)
 	return conf;
 }
 
-static bool type_meant(const struct fi_info *hints, enum fi_ep_type type)
+static bool type_meant(const struct fi_info *hints, uint64_t flags, enum fi_ep_type type)
 {
 	enum fi_ep_type hinted = hints && hints->ep_attr ? hints->ep_attr->type : FI_EP_UNSPEC;
 	const char *why;
 
 	if (hinted != FI_EP_UNSPEC && hinted != type)
+		return false;
+	if (type == FI_EP_MSG && (flags & CORE_PROV_ONLY))
 		return false;
 	why = pmf_info_check_type(hints, type);
 	if (why)
@@ -322,7 +330,7 @@ int pmf_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	if (!conf || query_make(&q, node, service, flags, hints))
 		return -FI_ENODATA;
 	for (size_t t = 0; t < PMF_ARRAY_SIZE(types); t++) {
-		if (!type_meant(hints, types[t]))
+		if (!type_meant(hints, flags, types[t]))
 			continue;
 		for (unsigned int i = 0; i < conf->nports; i++)
 			tail = append_port(&q, types[t], conf, &conf->port[i], tail);
