@@ -40,7 +40,7 @@ struct fi_info *fx_hints(const struct fx_opt *opt)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(h);
 	h->caps = opt->caps ? opt->caps : FI_MSG;
 	h->addr_format = opt->addr_format ? opt->addr_format : FI_SOCKADDR_IN;
-	h->ep_attr->type = FI_EP_RDM;
+	h->ep_attr->type = opt->msg ? FI_EP_MSG : FI_EP_RDM;
 	h->domain_attr->threading = opt->threading ? opt->threading : FI_THREAD_SAFE;
 	h->domain_attr->control_progress = FI_PROGRESS_MANUAL;
 	h->domain_attr->data_progress = opt->auto_progress ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
@@ -102,7 +102,7 @@ void fx_ep_open(struct fx *f, struct fx_ep *e)
 	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
 	uint64_t caps = f->info->caps;
 
-	CU_ASSERT_EQUAL_FATAL(fi_endpoint(f->domain, f->info, &e->ep, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(fi_endpoint(f->domain, e->info ? e->info : f->info, &e->ep, NULL), 0);
 	if (f->opt.one_cq && e == &f->b) {
 		e->txcq = f->a.txcq;
 		e->rxcq = f->a.rxcq;
@@ -110,8 +110,13 @@ void fx_ep_open(struct fx *f, struct fx_ep *e)
 		e->txcq = open_cq(f);
 		e->rxcq = f->opt.one_cq ? e->txcq : open_cq(f);
 	}
-	CU_ASSERT_EQUAL_FATAL(fi_av_open(f->domain, &av_attr, &e->av, NULL), 0);
-	CU_ASSERT_EQUAL_FATAL(fi_ep_bind(e->ep, &e->av->fid, 0), 0);
+	if (f->opt.msg) {
+		e->eq = fx_eq_open(f);
+		CU_ASSERT_EQUAL_FATAL(fi_ep_bind(e->ep, &e->eq->fid, 0), 0);
+	} else {
+		CU_ASSERT_EQUAL_FATAL(fi_av_open(f->domain, &av_attr, &e->av, NULL), 0);
+		CU_ASSERT_EQUAL_FATAL(fi_ep_bind(e->ep, &e->av->fid, 0), 0);
+	}
 	if (caps & FI_SEND)
 		CU_ASSERT_EQUAL_FATAL(
 			fi_ep_bind(e->ep, &e->txcq->fid, FI_TRANSMIT | f->opt.tx_bind), 0);
@@ -139,10 +144,21 @@ static void close_and_clear(struct fid *fid)
 		CU_ASSERT_EQUAL(fi_close(fid), 0);
 }
 
-void fx_ep_close(struct fx_ep *e)
+/* The endpoint and what stands beside its queues. */
+static void close_ep_alone(struct fx_ep *e)
 {
 	close_and_clear(&e->ep->fid);
-	close_and_clear(&e->av->fid);
+	if (e->av)
+		close_and_clear(&e->av->fid);
+	if (e->eq)
+		close_and_clear(&e->eq->fid);
+	if (e->info)
+		fi_freeinfo(e->info);
+}
+
+void fx_ep_close(struct fx_ep *e)
+{
+	close_ep_alone(e);
 	if (e->txcntr)
 		close_and_clear(&e->txcntr->fid);
 	if (e->rxcntr)
@@ -176,6 +192,11 @@ void fx_meet(struct fx *f)
 void fx_open(struct fx *f, const struct fx_opt *opt)
 {
 	fx_open_domain(f, opt);
+	if (f->opt.msg) {
+		fx_listen(f);
+		fx_msg_meet(f);
+		return;
+	}
 	fx_ep_open(f, &f->a);
 	fx_ep_open(f, &f->b);
 	if (f->opt.no_enable)
@@ -190,14 +211,17 @@ void fx_close(struct fx *f)
 {
 	if (f->opt.one_cq && f->a.ep && f->b.ep) {
 		/* b borrowed a's queue: its endpoint goes first, the queue with a */
-		close_and_clear(&f->b.ep->fid);
-		close_and_clear(&f->b.av->fid);
+		close_ep_alone(&f->b);
 		f->b.ep = NULL;
 	}
 	if (f->b.ep)
 		fx_ep_close(&f->b);
 	if (f->a.ep)
 		fx_ep_close(&f->a);
+	if (f->pep)
+		close_and_clear(&f->pep->fid);
+	if (f->peq)
+		close_and_clear(&f->peq->fid);
 	fx_close_domain(f);
 }
 

@@ -38,6 +38,7 @@ struct fx_opt {
 	bool counters;
 	bool no_enable; /* bound, not enabled */
 	bool no_insert; /* AVs are empty */
+	bool msg;	/* FI_EP_MSG: a has connected to b; addresses are garbage */
 };
 
 struct fx_ep {
@@ -45,6 +46,8 @@ struct fx_ep {
 	struct fid_cq *txcq, *rxcq;
 	struct fid_cntr *txcntr, *rxcntr;
 	struct fid_av *av;
+	struct fid_eq *eq;    /* msg */
+	struct fi_info *info; /* NULL: the fixture's */
 	fi_addr_t a, b; /* of the two in this endpoint's AV */
 	char name[128];
 	size_t namelen;
@@ -56,6 +59,8 @@ struct fx {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fx_ep a, b;
+	struct fid_pep *pep; /* msg: listens, and its queue */
+	struct fid_eq *peq;
 };
 
 /* ---- running ---- */
@@ -136,6 +141,34 @@ void fx_progress(struct fx *f);
 			fx_progress(f);                                          \
 		fx_rc_;                                                          \
 	})
+
+/* ---- connections; fx_msg.c ---- */
+
+/* An event with room for what comes with it. */
+struct fx_event {
+	uint32_t event;
+	ssize_t len; /* what fi_eq_read gave */
+	union {
+		struct fi_eq_cm_entry cm;
+		uint8_t bytes[sizeof(struct fi_eq_cm_entry) + 512];
+	};
+	uint8_t *data; /* of the program */
+	size_t datalen;
+	struct fi_eq_err_entry err; /* err.err is 0 for an event */
+	uint8_t err_data[512];
+};
+
+struct fid_eq *fx_eq_open(struct fx *f);
+/** A listener on a port of its choice, in f->pep and f->peq. */
+void fx_listen(struct fx *f);
+/** fi_connect to the listener. */
+int fx_connect(struct fx *f, struct fx_ep *e, const void *data, size_t len);
+/** Wait for one event of any kind, driving everything. @return false at the deadline */
+bool fx_event(struct fx *f, struct fid_eq *eq, struct fx_event *out);
+/** a connects, b is made for its request and accepts. */
+void fx_msg_meet(struct fx *f);
+/** Drive everything for some passes and see that @p eq stays empty. */
+bool fx_no_event(struct fx *f, struct fid_eq *eq);
 
 /* ---- bytes ---- */
 
