@@ -32,6 +32,7 @@ static const char usage[] =
 	"  --memory-kb N      for messages without a receive (65536)\n"
 	"  --credit-kb N      for one peer (1024)   --eager N: longer ones are announced\n"
 	"  --held N           frames ahead of order that a node keeps (2048)\n"
+	"  --refuse N         one in N packets finds no memory when its turn comes (never)\n"
 	"  --private          every message has a block of its own, poisoned when it is done\n"
 	"  --reclaim          take the active part of a flow back when it has been quiet\n"
 	"  --goodput          report bytes per simulated second\n"
@@ -100,6 +101,7 @@ enum {
 	CREDIT,
 	EAGER,
 	HELD,
+	REFUSE,
 	PRIVATE,
 	RECLAIM,
 	GOODPUT,
@@ -109,33 +111,20 @@ enum {
 };
 
 static const struct option long_options[] = {
-	{"messages", 1, NULL, MESSAGES},
-	{"seed", 1, NULL, SEED},
-	{"fault", 1, NULL, FAULT},
-	{"both", 0, NULL, BOTH},
-	{"nodes", 1, NULL, NODES},
-	{"sizes", 1, NULL, SIZES},
-	{"window", 1, NULL, WINDOW},
-	{"outstanding", 1, NULL, OUTSTANDING},
-	{"payload", 1, NULL, PAYLOAD},
-	{"delay-us", 1, NULL, DELAY},
-	{"jitter-us", 1, NULL, JITTER},
-	{"rate-gbps", 1, NULL, RATE},
-	{"queue-kb", 1, NULL, QUEUE},
-	{"mark-kb", 1, NULL, MARK},
-	{"receives", 1, NULL, RECEIVES},
-	{"repost-us", 1, NULL, REPOST},
-	{"memory-kb", 1, NULL, MEMORY},
-	{"credit-kb", 1, NULL, CREDIT},
-	{"eager", 1, NULL, EAGER},
-	{"held", 1, NULL, HELD},
-	{"private", 0, NULL, PRIVATE},
-	{"reclaim", 0, NULL, RECLAIM},
-	{"goodput", 0, NULL, GOODPUT},
-	{"stats", 0, NULL, STATS},
-	{"quiet", 0, NULL, QUIET},
-	{"trace", 1, NULL, TRACE},
-	{0},
+	{"messages", 1, NULL, MESSAGES}, {"seed", 1, NULL, SEED},
+	{"fault", 1, NULL, FAULT},	 {"both", 0, NULL, BOTH},
+	{"nodes", 1, NULL, NODES},	 {"sizes", 1, NULL, SIZES},
+	{"window", 1, NULL, WINDOW},	 {"outstanding", 1, NULL, OUTSTANDING},
+	{"payload", 1, NULL, PAYLOAD},	 {"delay-us", 1, NULL, DELAY},
+	{"jitter-us", 1, NULL, JITTER},	 {"rate-gbps", 1, NULL, RATE},
+	{"queue-kb", 1, NULL, QUEUE},	 {"mark-kb", 1, NULL, MARK},
+	{"receives", 1, NULL, RECEIVES}, {"repost-us", 1, NULL, REPOST},
+	{"memory-kb", 1, NULL, MEMORY},	 {"credit-kb", 1, NULL, CREDIT},
+	{"eager", 1, NULL, EAGER},	 {"held", 1, NULL, HELD},
+	{"refuse", 1, NULL, REFUSE},	 {"private", 0, NULL, PRIVATE},
+	{"reclaim", 0, NULL, RECLAIM},	 {"goodput", 0, NULL, GOODPUT},
+	{"stats", 0, NULL, STATS},	 {"quiet", 0, NULL, QUIET},
+	{"trace", 1, NULL, TRACE},	 {0},
 };
 
 static bool set_option(struct options *o, int opt, const char *arg)
@@ -219,6 +208,9 @@ static bool set_option(struct options *o, int opt, const char *arg)
 		break;
 	case HELD:
 		c->held_frames = (uint32_t)v;
+		break;
+	case REFUSE:
+		c->refuse = (uint32_t)v;
 		break;
 	case PRIVATE:
 		c->private_bytes = true;

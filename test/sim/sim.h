@@ -47,6 +47,7 @@ struct sim_conf {
 	struct pmf_flow_conf flow;
 	uint64_t unexpected;  /* bytes of memory for messages without a receive, of each node */
 	uint32_t held_frames; /* ahead of order, of each node */
+	uint32_t refuse;      /* one in so many packets finds no memory at its turn; 0: none */
 	uint32_t receives;    /* posted by each node at first; each one is posted again after use */
 	pmf_ns_t repost;      /* how long after */
 	uint64_t fixed_size;  /* of all messages, or SIM_MIX */

@@ -405,11 +405,28 @@ static bool records(struct sim_node *n, struct sim_flow *sf, const uint8_t *p, s
 	return ok && err == 0;
 }
 
+/* The packet that is next. @return whether it was taken */
+static bool take(struct sim_node *n, struct sim_flow *sf, pmf_psn_t psn, const uint8_t *p,
+		 size_t len)
+{
+	n->rnd = sim_mix(n->rnd);
+	if (n->sim->conf.refuse != 0 && n->rnd % n->sim->conf.refuse == 0) {
+		n->stats.refused++;
+		pmf_flow_rx_refuse(&sf->f, psn);
+		return false;
+	}
+	if (!records(n, sf, p, len))
+		return false;
+	pmf_flow_rx_done(&sf->f, sim_node_now(n));
+	return true;
+}
+
 static void deliver_held(struct sim_node *n, struct sim_flow *sf, pmf_psn_t psn)
 {
 	struct sim_frame **slot, *f;
+	bool taken = true;
 
-	while (sf->nheld > 0) {
+	while (taken && sf->nheld > 0) {
 		slot = &sf->held[++psn & (n->conf.window - 1)];
 		f = *slot;
 		if (f == NULL)
@@ -417,8 +434,7 @@ static void deliver_held(struct sim_node *n, struct sim_flow *sf, pmf_psn_t psn)
 		*slot = NULL;
 		sf->nheld--;
 		n->nheld--;
-		if (records(n, sf, f->body, f->body_len))
-			pmf_flow_rx_done(&sf->f, sim_node_now(n));
+		taken = take(n, sf, psn, f->body, f->body_len);
 		sim_frame_put(n->sim, f);
 	}
 }
@@ -455,10 +471,8 @@ static bool flow_rx(struct sim_node *n, struct sim_flow *sf, struct sim_frame *f
 
 	switch (pmf_flow_rx(&sf->f, hdr, f->ecn, sim_node_now(n), &psn)) {
 	case PMF_RX_NEXT:
-		if (records(n, sf, hdr->body, hdr->body_len)) {
-			pmf_flow_rx_done(&sf->f, sim_node_now(n));
+		if (take(n, sf, psn, hdr->body, hdr->body_len))
 			deliver_held(n, sf, psn);
-		}
 		break;
 	case PMF_RX_AHEAD:
 		kept = hold(n, sf, psn, f, hdr);

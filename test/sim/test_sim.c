@@ -511,6 +511,27 @@ static void test_tiny_memory_and_faults(void)
 	}
 }
 
+/* No memory when the turn of a packet comes, whether it was told to be held or not. */
+static void test_refused_at_their_turn(void)
+{
+	char err[200];
+
+	for (uint32_t refuse = 2; refuse <= 64; refuse *= 4) {
+		begin();
+		CU_ASSERT_EQUAL_FATAL(pmf_fault_parse("loss=2%,dup=1%,reorder=10%:20", &conf.fault,
+						      err, sizeof(err)),
+				      0);
+		conf.refuse = refuse;
+		conf.receives = 4;
+		conf.repost = 5 * US;
+		open_sim();
+		both_ways(1000);
+		CU_ASSERT_TRUE(sim_run(&sim, STALL, NULL) && sim_settle(&sim));
+		CU_ASSERT_TRUE(sim.node[0].stats.refused > 0);
+		end();
+	}
+}
+
 /* A receiver that posts nothing for long: the sender is held back, and does not take it for dead.
  */
 static void test_nobody_receives_for_long(void)
@@ -748,6 +769,7 @@ int main(void)
 		{"many peers overrun a queue", test_many_peers},
 		{"a receiver with hardly any memory holds", test_tiny_memory},
 		{"hardly any memory, and faults", test_tiny_memory_and_faults},
+		{"packets refused at their turn", test_refused_at_their_turn},
 		{"a receiver that posts nothing for long", test_nobody_receives_for_long},
 		{"a receiver that posts nothing and dies", test_held_back_by_the_dead},
 		{"a receiver that posts slowly is not dead", test_slow_receiver_is_not_dead},
