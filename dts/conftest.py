@@ -22,7 +22,7 @@ from proc import Runner  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROVIDER = os.environ.get('DTS_PROVIDER', 'pmf')
 HUGE = pathlib.Path('/sys/kernel/mm/hugepages/hugepages-2048kB')
-HUGE_WANTED = 320
+HUGE_WANTED = 400
 
 
 def pytest_configure(config):

@@ -10,8 +10,8 @@ import pytest
 from conftest import PROVIDER
 
 MPIRUN = ['mpirun', '--oversubscribe', '-np', '2', '-x', 'FI_PROVIDER_PATH', '-x', 'FI_PMF_PORT',
-          '-x', 'FI_PMF_HUGEPAGES', '--mca', 'pml', 'ob1', '--mca', 'btl', 'ofi,self',
-          '--mca', 'btl_ofi_mode', '1', '--mca', 'btl_ofi_provider_include', PROVIDER]
+          '-x', 'FI_PMF_HUGEPAGES', '-x', 'FI_LOG_LEVEL', '-x', 'FI_LOG_PROV', '--mca', 'pml', 'ob1', '--mca', 'btl', 'ofi,self', '--mca',
+           'btl_ofi_mode', '1', '--mca', 'btl_ofi_provider_include', PROVIDER]
 
 
 @pytest.fixture
@@ -24,10 +24,12 @@ def mpirun(make_link, pmf_run, tmp_path):
     end = make_link('bridge').ends[0]
     # The rank comes from Open MPI alone.
     end.env.pop('PMI_RANK')
+    # What the provider warns of is what a failure is understood by.
+    env = {'HOME': str(tmp_path), 'FI_LOG_LEVEL': 'warn', 'FI_LOG_PROV': PROVIDER}
     root = ['--allow-run-as-root'] if os.geteuid() == 0 else []
 
     def run(*program, timeout):
-        process = pmf_run(end, *MPIRUN, *root, *program, env={'HOME': str(tmp_path)})
+        process = pmf_run(end, *MPIRUN, *root, *program, env=env)
         assert process.wait(timeout) == 0, str(process)
         return process
     return run

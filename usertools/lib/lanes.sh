@@ -65,7 +65,7 @@ build()
 	} >"$log" 2>&1 </dev/null; then
 		return 0
 	fi
-	grep -E -A3 'error:|ERROR:|FAILED:' "$log" | head -n 60 >&2
+	grep -E -A3 '[^w]error:|ERROR:|FAILED:' "$log" | head -n 60 >&2
 	echo "the whole of it: $log" >&2
 	return 1
 }
