@@ -6,6 +6,7 @@ A link says for each end: the configuration, the variables to add, the words tha
 namespace, and the address by which the other end's plain TCP reaches it.
 """
 
+import functools
 import itertools
 import os
 import subprocess
@@ -13,19 +14,43 @@ import subprocess
 _numbers = itertools.count()
 
 
+@functools.cache
+def namespaces_allowed():
+    """Root in a container may lack the right to make them."""
+    return os.geteuid() == 0 and subprocess.run(['unshare', '-n', 'true'], check=False,
+                                                stderr=subprocess.DEVNULL).returncode == 0
+
+
+@functools.cache
+def root_is_mounted():
+    with open('/proc/self/mountinfo', encoding='utf-8') as file:
+        return any(line.split()[4] == '/' for line in file)
+
+
+def inside(namespace):
+    """The words that run a command in a namespace. `ip netns exec` gives it a /sys of its own too, but
+    refuses in a chroot whose / is no mount point."""
+    if root_is_mounted():
+        return ['ip', 'netns', 'exec', namespace]
+    return ['nsenter', f'--net=/run/netns/{namespace}']
+
+
 def ip(*words):
     """One ip command; its error output is the test's."""
-    run = subprocess.run(['ip', *words], text=True, stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE)
-    assert run.returncode == 0, f'ip {" ".join(words)}: {run.stderr.strip()}'
+    command = ['ip', *words]
+    if words[0] == '-n':
+        command = [*inside(words[1]), 'ip', *words[2:]]
+    run = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert run.returncode == 0, f'{" ".join(command)}: {run.stderr.strip()}'
     return run.stdout
 
 
 class End:
     """One process's place on a link."""
 
-    def __init__(self, config, env, address, net=(), control='127.0.0.1'):
+    def __init__(self, config, env, address, net=(), control='127.0.0.1', *, namespace=None):
         self.config = config
+        self.namespace = namespace
         self.env = env
         self.address = address
         self.net = list(net)
@@ -41,7 +66,11 @@ class Link:
     def __init__(self, run_dir):
         self.namespaces = []
         self.run_dir = str(run_dir)
-        self.ends = self.make()
+        try:
+            self.ends = self.make()
+        except BaseException:
+            self.close()
+            raise
 
     def make(self):
         raise NotImplementedError
@@ -99,8 +128,8 @@ class Veth(Link):
                 ip('-n', name, 'link', 'set', device, 'up')
             ends.append(End(self.config, {'PMF_RUN': self.run_dir, 'PMF_IFACE': 'pmf0',
                                           'PMF_ADDR': f'10.99.1.{i + 1}/24'},
-                            f'10.99.1.{i + 1}', ['ip', 'netns', 'exec', name],
-                            f'10.98.0.{i + 1}'))
+                            f'10.99.1.{i + 1}', inside(name),
+                            f'10.98.0.{i + 1}', namespace=name))
         return ends
 
 
@@ -125,7 +154,7 @@ class Tap(Link):
         self.name = self.namespace()
         ip('-n', self.name, 'link', 'add', 'pmfbr', 'type', 'bridge')
         ip('-n', self.name, 'link', 'set', 'pmfbr', 'up')
-        net = ['ip', 'netns', 'exec', self.name]
+        net = inside(self.name)
         return [End('tap', {'PMF_RUN': self.run_dir, 'PMF_IFACE': f'tap{i}',
                             'PMF_ADDR': f'10.99.2.{i + 1}/24'}, f'10.99.2.{i + 1}', net)
                 for i in range(2)]
@@ -158,7 +187,7 @@ class Bridge(Link):
                'peer', 'name', f'pmfbr{r}', 'mtu', '9000')
             ip('-n', name, 'link', 'set', f'pmfbr{r}', 'master', 'pmfbr', 'up')
             ip('-n', name, 'link', 'set', f'pmf{r}', 'up')
-        self.net = ['ip', 'netns', 'exec', name]
+        self.net = inside(name)
         return [End('bridge', {'PMF_RUN': self.run_dir, 'PMI_RANK': str(r)}, f'10.99.1.1{r}',
                     self.net) for r in range(self.ranks)]
 

@@ -32,7 +32,7 @@ def test_ping_is_answered(make_link, perf, runner):
     if not shutil.which('ping'):
         pytest.skip('ping is not installed')
     a, b = make_link('af_packet').ends
-    ip('-n', b.net[3], 'addr', 'add', '10.99.1.99/24', 'dev', 'pmf0')
+    ip('-n', b.namespace, 'addr', 'add', '10.99.1.99/24', 'dev', 'pmf0')
     server = perf(a, '--listen')
     ask = [*b.net, 'ping', '-c', '1', '-W', '1']
     wait_until(lambda: runner.run([*ask, a.address]).popen.returncode == 0 or
