@@ -42,6 +42,8 @@ static void order_advance(struct pmf_engine *e, struct pmf_eflow *ef)
 		rx->flow = NULL;
 		pmf_complete_rx(e, rx);
 	}
+	if (!rx && !ef->cm)
+		pmf_flow_unwatch(&ef->flow);
 }
 
 static void rx_whole(struct pmf_engine *e, struct pmf_rx *rx)
@@ -57,8 +59,11 @@ static void rx_whole(struct pmf_engine *e, struct pmf_rx *rx)
 	order_advance(e, ef);
 }
 
-static void order_append(struct pmf_eflow *ef, struct pmf_rx *rx)
+/* Bytes of it are to come: a sender that dies meanwhile must be missed, though we owe it nothing (E1). */
+static void order_append(struct pmf_engine *e, struct pmf_eflow *ef, struct pmf_rx *rx)
 {
+	if (TAILQ_EMPTY(&ef->rx_order) && !ef->cm)
+		pmf_flow_watch(&ef->flow, atomic_load_explicit(&e->last_pass, memory_order_relaxed));
 	rx->ordered = true;
 	TAILQ_INSERT_TAIL(&ef->rx_order, rx, order);
 }
@@ -97,19 +102,19 @@ static void take_stub(struct pmf_engine *e, struct pmf_stub *s, struct pmf_rx *r
 		pmf_stub_read(s, rx);
 		rx->got = s->total;
 		if (ef && !TAILQ_EMPTY(&ef->rx_order))
-			order_append(ef, rx);
+			order_append(e, ef, rx);
 		pmf_stub_put(e, s);
 		rx_whole(e, rx);
 		break;
 	case PMF_STUB_RECEIVING:
 		pmf_stub_read(s, rx);
 		rx->got = s->got;
-		order_append(ef, rx);
+		order_append(e, ef, rx);
 		ef->cur_rx = rx;
 		pmf_stub_put(e, s); /* clears cur_stub */
 		break;
 	default: /* HELD */
-		order_append(ef, rx);
+		order_append(e, ef, rx);
 		rx_invite(rx);
 		pmf_stub_put(e, s);
 		break;
@@ -145,11 +150,11 @@ static void start_expected(struct pmf_engine *e, struct pmf_eflow *ef, struct pm
 			pmf_scatter(rx, 0, rec->bytes, rec->len);
 		rx->got = rec->len;
 		if (!TAILQ_EMPTY(&ef->rx_order))
-			order_append(ef, rx);
+			order_append(e, ef, rx);
 		rx_whole(e, rx);
 		return;
 	}
-	order_append(ef, rx);
+	order_append(e, ef, rx);
 	if (!eager) {
 		rx_invite(rx);
 		return;

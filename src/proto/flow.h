@@ -269,6 +269,8 @@ void pmf_flow_control(struct pmf_flow *f, struct pmf_item *item, enum pmf_item_k
 
 /** Mind from now on whether the peer lives though nothing is under way: probes after silence. */
 void pmf_flow_watch(struct pmf_flow *f, pmf_ns_t now);
+/** Not any more. */
+void pmf_flow_unwatch(struct pmf_flow *f);
 
 /* ---- acknowledgements ---- */
 

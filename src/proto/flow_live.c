@@ -50,6 +50,12 @@ void pmf_flow_watch(struct pmf_flow *f, pmf_ns_t now)
 	pmf_flow_arm(f, now + f->conf->dead_after / 4);
 }
 
+/* A probe that is out is forgotten by the timer, which is armed. */
+void pmf_flow_unwatch(struct pmf_flow *f)
+{
+	f->watch = false;
+}
+
 /* A quarter of the time without a word: ask, and count the silence from its beginning. */
 static void watch_peer(struct pmf_flow *f, pmf_ns_t now)
 {
