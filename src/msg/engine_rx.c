@@ -171,7 +171,8 @@ static bool can_take(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *
 	bool orphan = ef->ep->state > PMF_EP_ENABLED, data; /* or its connection is over */
 	int starts;
 
-	if (pmf_likely(!orphan && e->nstub_free >= PMF_WIRE_MAX_RECS))
+	/* counted by what the packet can hold, not by what a peer that keeps to the limit puts in */
+	if (pmf_likely(!orphan && e->nstub_free >= len / sizeof(struct pmf_wire_rec)))
 		return true;
 	starts = count_starts(p, len, &data);
 	if (orphan)
@@ -189,8 +190,9 @@ static int records(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *p,
 	while ((err = pmf_flow_next_rec(&ef->flow, &it, &rec)) > 0) {
 		switch (rec.type) {
 		case PMF_RT_START:
-			if (pmf_unlikely(ef->cur_left || (ef->cm && !pmf_cm_takes_messages(ef))))
-				return -EPROTO; /* the one before is not whole */
+			if (pmf_unlikely(ef->cur_left || rec.kind != PMF_MK_MSG ||
+					 (ef->cm && !pmf_cm_takes_messages(ef))))
+				return -EPROTO; /* the one before is not whole, or not of a kind that is taken */
 			pmf_match_start(e, ef, &rec);
 			err = 0;
 			break;

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The pmf authors
+ *
+ * What a peer may put into a packet: records straight to the engine, without a device.
+ */
+#include "msg/engine_rx.c" /* its statics are what is tested */
+
+#include <CUnit/Basic.h>
+#include <stdlib.h>
+
+#define DEAD_AFTER PMF_NS_PER_S
+#define NSTARTS 180 /* fits a frame, and is more than PMF_WIRE_MAX_RECS */
+
+struct fix {
+	struct pmf_engine *e;
+	struct pmf_ep *ep;
+	struct pmf_eflow *ef;
+	struct pmf_conf conf;
+	uint8_t packet[NSTARTS * sizeof(struct pmf_wire_rec)];
+};
+
+static void *zeroed(size_t size)
+{
+	void *mem = aligned_alloc(PMF_CACHE_LINE, (size + 63) & ~(size_t)63);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mem);
+	return memset(mem, 0, size);
+}
+
+static void begin(struct fix *x)
+{
+	struct pmf_flow_ident id = {.inc = 1, .conn = 1};
+
+	memset(x, 0, sizeof(*x));
+	x->e = zeroed(sizeof(*x->e));
+	x->ep = zeroed(sizeof(*x->ep));
+	x->ef = zeroed(sizeof(*x->ef));
+	x->e->conf = &x->conf;
+	CU_ASSERT_EQUAL_FATAL(pmf_unexpected_init(x->e), 0);
+	x->e->fconf.rx_credit = 1 << 20;
+	x->e->fconf.window = 8;
+	x->e->fconf.dead_after = DEAD_AFTER;
+	x->e->fconf.min_rto = PMF_NS_PER_MS;
+	x->e->fconf.max_rto = DEAD_AFTER / 8;
+	x->e->fconf.max_payload = PMF_WIRE_MIN_PAYLOAD;
+	atomic_store(&x->ep->state, PMF_EP_ENABLED);
+	TAILQ_INIT(&x->ep->posted);
+	TAILQ_INIT(&x->ep->unexpected);
+	x->ef->ep = x->ep;
+	TAILQ_INIT(&x->ef->rx_order);
+	TAILQ_INIT(&x->ef->bodies);
+	TAILQ_INIT(&x->ef->stubs);
+	pmf_flow_init(&x->ef->flow, &x->e->fconf, &id, &x->ef->stats, 1);
+}
+
+static void end(struct fix *x)
+{
+	pmf_unexpected_fini(x->e);
+	free(x->e);
+	free(x->ep);
+	free(x->ef);
+}
+
+static size_t put_starts(struct fix *x, uint32_t n, uint8_t kind)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct pmf_rec rec = {
+			.type = PMF_RT_START, .flags = PMF_RF_WHOLE, .kind = kind, .msg32 = i};
+
+		pmf_rec_put(x->packet + i * sizeof(struct pmf_wire_rec),
+			    sizeof(struct pmf_wire_rec), &rec);
+	}
+	return n * sizeof(struct pmf_wire_rec);
+}
+
+/* A hostile peer puts more messages into one packet than ours do, when few stubs are left. */
+static void test_more_messages_than_stubs_are_refused(void)
+{
+	struct fix x;
+	size_t len;
+
+	begin(&x);
+	while (x.e->nstub_free > PMF_WIRE_MAX_RECS)
+		pmf_stub_get(x.e);
+	len = put_starts(&x, NSTARTS, PMF_MK_MSG);
+	CU_ASSERT_EQUAL(deliver(x.e, x.ef, 0, x.packet, len, 1), -ENOMEM);
+	CU_ASSERT_EQUAL(x.e->stats.drop_no_memory, 1);
+	CU_ASSERT(TAILQ_EMPTY(&x.ep->unexpected));
+	/* as many as there are stubs still come in */
+	len = put_starts(&x, PMF_WIRE_MAX_RECS, PMF_MK_MSG);
+	CU_ASSERT_EQUAL(deliver(x.e, x.ef, 0, x.packet, len, 1), 0);
+	CU_ASSERT_EQUAL(x.ep->stats.rx_unexpected, PMF_WIRE_MAX_RECS);
+	CU_ASSERT_EQUAL(x.e->nstub_free, 0);
+	end(&x);
+}
+
+/* What the flow would do by itself until @p until, its packets lost on the way. */
+static void run_unanswered(struct pmf_flow *f, pmf_ns_t until)
+{
+	uint8_t frame[PMF_WIRE_MIN_PAYLOAD];
+	pmf_ns_t now;
+	bool ect;
+
+	while ((now = pmf_flow_deadline(f)) < until) {
+		pmf_flow_on_timer(f, now);
+		while (pmf_flow_wants_tx(f, now) && pmf_flow_tx(f, now, frame, sizeof(frame), &ect))
+			;
+	}
+}
+
+/* A posted receive has taken a message, and half of it has come. */
+static void begin_half(struct fix *x, struct pmf_rx *rx, uint8_t *buf)
+{
+	struct pmf_contact c = {
+		.inc = 2, .conn = 3, .max_payload = PMF_WIRE_MIN_PAYLOAD, .cookie_time = 1};
+	struct pmf_rec start = {.type = PMF_RT_START, .total = 64, .len = 32};
+
+	begin(x);
+	pmf_flow_accept(&x->ef->flow, &c, 1);
+	*rx = (struct pmf_rx){.ep = x->ep, .cap = 64, .niov = 1, .iov = {{buf, 64}}};
+	TAILQ_INSERT_TAIL(&x->ep->posted, rx, link);
+	x->ep->nposted = 1;
+	CU_ASSERT_EQUAL(deliver(x->e, x->ef, 0, x->packet,
+				pmf_rec_put(x->packet, sizeof(x->packet), &start) + start.len, 1),
+			0);
+	CU_ASSERT_EQUAL(rx->got, 32);
+}
+
+/* E1: the receive must not wait for ever, though this side has nothing to send. */
+static void test_a_sender_that_dies_within_a_message_is_missed(void)
+{
+	struct pmf_rx rx;
+	uint8_t buf[64];
+	struct fix x;
+
+	begin_half(&x, &rx, buf);
+	run_unanswered(&x.ef->flow, 10 * DEAD_AFTER);
+	CU_ASSERT_EQUAL(x.ef->flow.state, PMF_FLOW_DEAD);
+	CU_ASSERT_EQUAL(x.ef->flow.error, ETIMEDOUT);
+	end(&x);
+}
+
+/* Whose message is whole may go: peers that are idle are not asked whether they live. */
+static void test_an_idle_peer_is_not_watched(void)
+{
+	struct pmf_rec cont = {.type = PMF_RT_CONT, .off = 32, .len = 32};
+	struct pmf_rx rx;
+	uint8_t buf[64];
+	struct fix x;
+
+	begin_half(&x, &rx, buf);
+	x.ep->rx_free = zeroed((size_t)rte_ring_get_memsize(8));
+	rte_ring_init(x.ep->rx_free, "free", 8, 0);
+	CU_ASSERT_EQUAL(deliver(x.e, x.ef, 1, x.packet,
+				pmf_rec_put(x.packet, sizeof(x.packet), &cont) + cont.len, 1),
+			0);
+	CU_ASSERT_EQUAL(x.ep->stats.rx_msgs, 1);
+	run_unanswered(&x.ef->flow, 10 * DEAD_AFTER);
+	CU_ASSERT_EQUAL(x.ef->flow.state, PMF_FLOW_OPEN);
+	CU_ASSERT_EQUAL(x.ef->stats.tx_probes, 0);
+	free(x.ep->rx_free);
+	end(&x);
+}
+
+/* Tagged messages and the like are reserved: they must not arrive as plain ones. */
+static void test_a_message_of_another_kind_ends_the_flow(void)
+{
+	struct fix x;
+
+	begin(&x);
+	CU_ASSERT_EQUAL(deliver(x.e, x.ef, 0, x.packet, put_starts(&x, 1, PMF_MK_TAGGED), 1),
+			-EPROTO);
+	CU_ASSERT_EQUAL(x.ef->flow.state, PMF_FLOW_DEAD);
+	CU_ASSERT_EQUAL(x.e->stats.drop_protocol, 1);
+	CU_ASSERT(TAILQ_EMPTY(&x.ep->unexpected));
+	end(&x);
+}
+
+int main(void)
+{
+	unsigned int failed;
+	CU_pSuite s;
+
+	if (CU_initialize_registry() != CUE_SUCCESS)
+		return 2;
+	s = CU_add_suite("engine, received records", NULL, NULL);
+	CU_add_test(s, "more messages than stubs are refused",
+		    test_more_messages_than_stubs_are_refused);
+	CU_add_test(s, "a sender that dies within a message is missed",
+		    test_a_sender_that_dies_within_a_message_is_missed);
+	CU_add_test(s, "an idle peer is not watched", test_an_idle_peer_is_not_watched);
+	CU_add_test(s, "a message of another kind ends the flow",
+		    test_a_message_of_another_kind_ends_the_flow);
+	CU_basic_set_mode(CU_BRM_VERBOSE);
+	CU_basic_run_tests();
+	failed = CU_get_number_of_failures() + CU_get_number_of_tests_failed();
+	CU_cleanup_registry();
+	return failed ? 1 : 0;
+}
