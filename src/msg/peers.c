@@ -7,11 +7,12 @@
 #include "msg/peers.h"
 
 #include <rte_hash.h>
-#include <rte_jhash.h>
+#include <rte_hash_crc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "msg/engine.h"
+#include "pmd_glue/eal.h"
 
 static _Atomic unsigned int tables; /* names of hashes are global in DPDK */
 
@@ -23,7 +24,7 @@ struct pmf_peers *pmf_peers_open(uint32_t max)
 		.name = name,
 		.entries = PMF_MAX(max, 64u),
 		.key_len = sizeof(struct pmf_addr),
-		.hash_func = rte_jhash,
+		.hash_func = rte_hash_crc, /* rte_jhash reads words: beyond 18 bytes */
 		.socket_id = SOCKET_ID_ANY,
 		.extra_flag = RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF |
 			      RTE_HASH_EXTRA_FLAGS_EXT_TABLE,
@@ -77,6 +78,21 @@ static void tell(struct pmf_peers *p, const struct pmf_addr *addr, fi_addr_t old
 	}
 }
 
+/* What is posted goes to its flows: it means the peer that has the fi_addr_t now, not the next one. */
+static void submit(struct pmf_peers *p)
+{
+	struct pmf_ep *ep;
+
+	TAILQ_FOREACH(ep, &p->eps, peers_link) {
+		if (!pmf_ep_enabled(ep))
+			continue;
+		pmf_engine_lock(ep->engine);
+		pmf_engine_submit(ep->engine, ep, pmf_clock_ns());
+		pmf_complete_wake(ep->engine);
+		pmf_engine_unlock(ep->engine);
+	}
+}
+
 int pmf_peers_set(struct pmf_peers *p, fi_addr_t fi_addr, const struct pmf_addr *addr)
 {
 	struct pmf_peer *_Atomic *chunk;
@@ -118,6 +134,7 @@ void pmf_peers_unset(struct pmf_peers *p, fi_addr_t fi_addr)
 
 	if (!peer)
 		return;
+	submit(p);
 	chunk = p->chunk[fi_addr >> PMF_PEERS_CHUNK_BITS];
 	atomic_store_explicit(&chunk[fi_addr & (PMF_PEERS_CHUNK - 1)], NULL, memory_order_release);
 	pos = rte_hash_del_key(p->by_addr, &peer->addr);

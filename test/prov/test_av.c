@@ -326,6 +326,36 @@ static void test_E4_a_stranger_is_heard(void)
 	fx_close(&f);
 }
 
+/* Sends that wait for their turn are for who had the address when they were posted. */
+static void test_E4_posted_sends_go_to_the_removed_peer(void)
+{
+	enum { N = 3 };
+	char tx[4] = "abc", rx[N][4], other[4];
+	struct fx_ep third = {0};
+	fi_addr_t addr;
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	fx_ep_open(&f, &third);
+	fx_ep_enable(&third);
+	CU_ASSERT_EQUAL(fi_recv(third.ep, other, 4, NULL, FI_ADDR_UNSPEC, other), 0);
+	for (int i = 0; i < N; i++) {
+		CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx[i], 4, NULL, FI_ADDR_UNSPEC, rx[i]), 0);
+		CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 4, NULL, f.a.b, tx), 0);
+	}
+	CU_ASSERT_EQUAL(fi_av_remove(f.a.av, &f.a.b, 1, 0), 0);
+	CU_ASSERT_EQUAL(fi_av_insert(f.a.av, third.name, 1, &addr, 0, NULL), 1);
+	CU_ASSERT_EQUAL(addr, f.a.b);
+	for (int i = 0; i < N; i++)
+		FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	CU_ASSERT(fx_stays_empty(&f, third.rxcq));
+	for (int i = 0; i < N; i++)
+		FX_WAIT_OK(&f, f.b.rxcq, rx[i], &c);
+	fx_ep_close(&third);
+	fx_close(&f);
+}
+
 static const struct fx_test tests[] = {
 	FX_TEST(test_C8_table),
 	FX_TEST(test_C8_map),
@@ -340,5 +370,6 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_E4_a_removed_peer_still_comes_through),
 	FX_TEST(test_E4_remove_and_insert_with_operations_in_flight),
 	FX_TEST(test_E4_a_stranger_is_heard),
+	FX_TEST(test_E4_posted_sends_go_to_the_removed_peer),
 };
 FX_MAIN("address vectors")
