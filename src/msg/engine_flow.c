@@ -60,9 +60,14 @@ void pmf_eflow_rename(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_
 {
 	struct pmf_eflow *ef = pmf_eflow_find(e, ep->addr.port, addr);
 	struct pmf_stub *s;
+	struct pmf_rx *rx;
 
 	if (old != FI_ADDR_NOTAVAIL && slot_of(ep, old))
 		*slot_of(ep, old) = NULL;
+	/* messages of a flow that is gone: the next peer with this fi_addr_t did not send them */
+	TAILQ_FOREACH(s, &ep->unexpected, link)
+		if (!s->flow && s->src == old)
+			s->src = FI_ADDR_NOTAVAIL;
 	if (!ef)
 		return;
 	ef->fi_addr = FI_ADDR_NOTAVAIL;
@@ -70,6 +75,8 @@ void pmf_eflow_rename(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_
 		slot_set(ep, fi_addr, ef);
 	TAILQ_FOREACH(s, &ef->stubs, flow_link)
 		s->src = ef->fi_addr;
+	TAILQ_FOREACH(rx, &ef->rx_order, order)
+		rx->src = ef->fi_addr;
 }
 
 /* ---- opening ---- */

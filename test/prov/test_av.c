@@ -356,6 +356,52 @@ static void test_E4_posted_sends_go_to_the_removed_peer(void)
 	fx_close(&f);
 }
 
+static fi_addr_t source_of_next(struct fx *f)
+{
+	struct fi_cq_data_entry e;
+	fi_addr_t src = 0;
+	char rx[4];
+
+	CU_ASSERT_EQUAL(fi_recv(f->b.ep, rx, 4, NULL, FI_ADDR_UNSPEC, rx), 0);
+	CU_ASSERT_EQUAL_FATAL(FX_RETRY(f, fi_cq_readfrom(f->b.rxcq, &e, 1, &src)), 1);
+	return src;
+}
+
+/* Kept messages, one of an endpoint that is gone, do not get the next peer's address. */
+static void test_E4_kept_messages_forget_a_removed_peer(void)
+{
+	struct fx_opt opt = {.caps = FI_MSG};
+	struct fx_ep third = {0};
+	char tx[4] = "abc", name[128];
+	struct fx_comp c;
+	fi_addr_t addr;
+	size_t len;
+	struct fx f;
+
+	fx_open(&f, &opt);
+	fx_ep_open(&f, &third);
+	fx_ep_enable(&third);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 4, NULL, f.a.b, tx), 0);
+	FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	/* another endpoint on the same address takes the flow's place */
+	len = f.a.namelen;
+	memcpy(name, f.a.name, len);
+	fx_ep_close(&f.a);
+	fx_ep_open(&f, &f.a);
+	CU_ASSERT_EQUAL(fi_setname(&f.a.ep->fid, name, len), 0);
+	fx_ep_enable(&f.a);
+	CU_ASSERT_EQUAL(fi_av_insert(f.a.av, f.b.name, 1, &f.a.b, 0, NULL), 1);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 4, NULL, f.a.b, tx), 0);
+	FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	CU_ASSERT_EQUAL(fi_av_remove(f.b.av, &f.b.a, 1, 0), 0);
+	CU_ASSERT_EQUAL(fi_av_insert(f.b.av, third.name, 1, &addr, 0, NULL), 1);
+	CU_ASSERT_EQUAL(addr, f.b.a);
+	CU_ASSERT_EQUAL(source_of_next(&f), FI_ADDR_NOTAVAIL);
+	CU_ASSERT_EQUAL(source_of_next(&f), FI_ADDR_NOTAVAIL);
+	fx_ep_close(&third);
+	fx_close(&f);
+}
+
 static const struct fx_test tests[] = {
 	FX_TEST(test_C8_table),
 	FX_TEST(test_C8_map),
@@ -371,5 +417,6 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_E4_remove_and_insert_with_operations_in_flight),
 	FX_TEST(test_E4_a_stranger_is_heard),
 	FX_TEST(test_E4_posted_sends_go_to_the_removed_peer),
+	FX_TEST(test_E4_kept_messages_forget_a_removed_peer),
 };
 FX_MAIN("address vectors")
