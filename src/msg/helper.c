@@ -158,6 +158,10 @@ int pmf_helper_call(int (*fn)(void *), void *arg)
 	struct request r = {.fn = fn, .arg = arg};
 
 	pthread_mutex_lock(&h.lock);
+	if (h.stop) { /* the process exits, and something is closed after all */
+		pthread_mutex_unlock(&h.lock);
+		return fn(arg);
+	}
 	while (h.request) /* another caller's turn */
 		pthread_cond_wait(&h.answered, &h.lock);
 	h.request = &r;

@@ -224,8 +224,8 @@ static void put_workers(struct stack_port *sp)
 	for (uint32_t q = 0; q < sp->nengines; q++) {
 		struct pmf_engine *e = sp->engine[q];
 
-		if (atomic_fetch_sub_explicit(&e->autos, 1, memory_order_relaxed) != 1)
-			continue;
+		if (atomic_fetch_sub_explicit(&e->autos, 1, memory_order_relaxed) != 1 || !e->worker)
+			continue; /* without one: at_exit() has stopped it */
 		pmf_worker_stop(e->worker);
 		e->worker = NULL;
 	}

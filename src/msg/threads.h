@@ -13,7 +13,7 @@ struct pmf_worker;
 
 /** Start the helper thread. Once a process, under the stack's lock. @return 0 or a negative errno */
 int pmf_helper_start(const struct pmf_conf *conf);
-/** Run @p fn on the helper thread and wait. @return what it returned */
+/** Run @p fn on the helper thread and wait; here if that has stopped. @return what it returned */
 int pmf_helper_call(int (*fn)(void *), void *arg);
 /** Drive this engine and look after its port from now on, or not any more (waits until it does not). */
 void pmf_helper_add(struct pmf_engine *e);

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <malloc.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -283,6 +284,68 @@ static void test_E6_a_forked_child_gets_errors_and_harms_nobody(void)
 	fx_close(&f);
 }
 
+static struct fx exiting;
+
+/* No assertions: CUnit has ended. */
+static void close_late(void)
+{
+	struct fx *f = &exiting;
+	struct fid *all[] = {
+		&f->a.ep->fid,	 &f->b.ep->fid,	  &f->a.av->fid,   &f->b.av->fid,   &f->a.txcq->fid,
+		&f->a.rxcq->fid, &f->b.txcq->fid, &f->b.rxcq->fid, &f->domain->fid, &f->fabric->fid,
+	};
+
+	for (unsigned int i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (fi_close(all[i]))
+			_exit(3);
+}
+
+/* In a process of its own: closed when the provider's threads have ended already. */
+static void exit_with_all_open(bool automatic)
+{
+	struct fx_opt opt = {.auto_progress = automatic};
+
+	unsetenv("FX_EP");
+	atexit(close_late); /* before the provider's own: runs after it */
+	fx_open(&exiting, &opt);
+}
+
+static void exits(const char *how)
+{
+	double end = fx_now_ms() + FX_MS;
+	int status = -1;
+	pid_t pid, done;
+
+	setenv("FX_EXITING", how, 1);
+	pid = fork();
+	if (pid == 0) {
+		execl("/proc/self/exe", "exiting", "closing_while_the_process_exits", (char *)NULL);
+		_exit(127);
+	}
+	unsetenv("FX_EXITING");
+	while (!(done = waitpid(pid, &status, WNOHANG)) && fx_now_ms() < end)
+		usleep(1000);
+	if (!done) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+	}
+	CU_ASSERT(WIFEXITED(status));
+	CU_ASSERT_EQUAL(WEXITSTATUS(status), 0);
+}
+
+/* As a destructor of a C++ program's global does it. */
+static void test_E3_closing_while_the_process_exits(void)
+{
+	const char *how = getenv("FX_EXITING");
+
+	if (how) {
+		exit_with_all_open(strcmp(how, "auto") == 0);
+		return;
+	}
+	exits("manual");
+	exits("auto");
+}
+
 static const struct fx_test tests[] = {
 	FX_TEST(test_E1_a_host_that_is_not_there),
 	FX_TEST(test_E1_a_port_without_an_endpoint),
@@ -291,6 +354,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_E3_close_with_operations_outstanding),
 	FX_TEST(test_E3_entries_in_the_queue_stay_readable),
 	FX_TEST(test_E3_what_was_injected_still_arrives),
+	FX_TEST(test_E3_closing_while_the_process_exits),
 	FX_TEST(test_E5_cycles_leave_everything_where_it_was),
 	FX_TEST(test_E6_a_forked_child_gets_errors_and_harms_nobody),
 };
