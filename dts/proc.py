@@ -24,13 +24,13 @@ def wait_until(condition, timeout, what):
 class Process:
     """One program with its output in files, so that a full pipe never holds it up."""
 
-    def __init__(self, command, env):
+    def __init__(self, command, env, directory):
         self.command = command
         self.out_file = tempfile.TemporaryFile()
         self.err_file = tempfile.TemporaryFile()
         self.popen = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL,
                                       stdout=self.out_file, stderr=self.err_file,
-                                      start_new_session=True)
+                                      cwd=directory, start_new_session=True)
 
     @property
     def pid(self):
@@ -90,12 +90,16 @@ class Runner:
 
     def __init__(self):
         self.processes = []
+        # Some programs leave files where they run.
+        self.directory = tempfile.TemporaryDirectory(prefix='pmf-')
+        os.chmod(self.directory.name, 0o777)
 
     def start(self, command, env=None):
         """`env` is added to a plain environment: a test does not depend on the caller's FI_*."""
         plain = {k: v for k, v in os.environ.items()
                  if not k.startswith(('FI_', 'PMF_', 'OMPI_', 'LD_'))}
-        process = Process([str(word) for word in command], {**plain, **(env or {})})
+        process = Process([str(word) for word in command], {**plain, **(env or {})},
+                          self.directory.name)
         self.processes.append(process)
         return process
 
@@ -109,6 +113,7 @@ class Runner:
         for process in reversed(self.processes):
             process.end()
         self.processes.clear()
+        self.directory.cleanup()
 
 
 def listens(port, net=()):
