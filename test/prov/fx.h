@@ -48,7 +48,7 @@ struct fx_ep {
 	struct fid_av *av;
 	struct fid_eq *eq;    /* msg */
 	struct fi_info *info; /* NULL: the fixture's */
-	fi_addr_t a, b; /* of the two in this endpoint's AV */
+	fi_addr_t a, b;	      /* of the two in this endpoint's AV */
 	char name[128];
 	size_t namelen;
 };
@@ -147,15 +147,15 @@ void fx_progress(struct fx *f);
 /* An event with room for what comes with it. */
 struct fx_event {
 	uint32_t event;
-	ssize_t len; /* what fi_eq_read gave */
-	union {
-		struct fi_eq_cm_entry cm;
-		uint8_t bytes[sizeof(struct fi_eq_cm_entry) + 512];
-	};
+	ssize_t len;   /* what fi_eq_read gave */
 	uint8_t *data; /* of the program */
 	size_t datalen;
 	struct fi_eq_err_entry err; /* err.err is 0 for an event */
 	uint8_t err_data[512];
+	union { /* last: the entry has a member without an end */
+		struct fi_eq_cm_entry cm;
+		uint8_t bytes[sizeof(struct fi_eq_cm_entry) + 512];
+	};
 };
 
 struct fid_eq *fx_eq_open(struct fx *f);
