@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * ThreadSanitizer does not see that an rte_ring orders what it carries: its barriers are none of C11's,
- * and in RTS mode one side writes as 64 bits what the other reads as 32. These two say it: give before
- * an element is put in, take after one was got out. Without the sanitizer they are nothing.
+ * ThreadSanitizer does not see that an rte_ring orders what it carries: its barriers are none of
+ * C11's, and in RTS mode one side writes as 64 bits what the other reads as 32. These two say it:
+ * give before an element is put in, take after one was got out. Without the sanitizer they are
+ * nothing.
  */
 #ifndef PMF_TSAN_H
 #define PMF_TSAN_H

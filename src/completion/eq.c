@@ -18,7 +18,7 @@ struct pmf_event {
 	bool is_err;
 	struct fi_eq_err_entry err;
 	struct fi_info *info; /* in the entry; nobody's until it is read */
-	size_t len; /* of data: the entry, or the err_data of an error */
+	size_t len;	      /* of data: the entry, or the err_data of an error */
 	uint8_t data[] __attribute__((aligned(8)));
 };
 

@@ -139,8 +139,8 @@ static bool port_owns(const struct pmf_port_conf *port, const struct pmf_addr *a
 	return ifa->set && memcmp(ifa->addr.ip, a->ip, sizeof(a->ip)) == 0;
 }
 
-int pmf_ep_choose_addr(const struct pmf_port_conf *port, const struct fi_info *info, uint32_t format,
-		       struct pmf_addr *out)
+int pmf_ep_choose_addr(const struct pmf_port_conf *port, const struct fi_info *info,
+		       uint32_t format, struct pmf_addr *out)
 {
 	bool v4 = format == FI_SOCKADDR_IN || (format == FI_ADDR_STR && port->v4.set);
 	struct pmf_addr a = v4 ? port->v4.addr : port->v6.addr;

@@ -33,15 +33,17 @@ int pmf_ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t 
 
 /* ep.c */
 int pmf_fep_enable(struct pmf_fep *fep);
-/** The address that an endpoint on @p port will have: the info's, or the port's own with a port to choose. */
-int pmf_ep_choose_addr(const struct pmf_port_conf *port, const struct fi_info *info, uint32_t format,
-		       struct pmf_addr *out);
+/** The address that an endpoint on @p port will have: the info's, or the port's own with a port to
+ * choose. */
+int pmf_ep_choose_addr(const struct pmf_port_conf *port, const struct fi_info *info,
+		       uint32_t format, struct pmf_addr *out);
 
 /* ep_cm.c */
 struct pmf_connreq;
 /** FI_OPT_CM_DATA_SIZE, of active and passive endpoints. */
 int pmf_cm_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen);
-/** info->handle: a request, or a passive endpoint whose address goes to @p attr. @return 0, -FI_EINVAL */
+/** info->handle: a request, or a passive endpoint whose address goes to @p attr. @return 0,
+ * -FI_EINVAL */
 int pmf_fep_handle(const struct fi_info *info, struct pmf_ep_attr *attr, struct pmf_connreq **req);
 int pmf_ep_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen);
 int pmf_ep_accept(struct fid_ep *ep, const void *param, size_t paramlen);

@@ -14,8 +14,8 @@
 #define RESOLVE_MAX 16
 
 /*
- * Set in flags by libfabric's own layers, OFI_CORE_PROV_ONLY. ofi_rxm over our connections could do nothing
- * that FI_EP_RDM does not, lacks the FI_RMA that it needs, and would be listed before it.
+ * Set in flags by libfabric's own layers, OFI_CORE_PROV_ONLY. ofi_rxm over our connections could do
+ * nothing that FI_EP_RDM does not, lacks the FI_RMA that it needs, and would be listed before it.
  */
 #define CORE_PROV_ONLY (1ull << 59)
 
@@ -207,8 +207,9 @@ static bool names_match(const struct fi_info *hints, const char *domain, const c
 	return true;
 }
 
-static struct fi_info *info_make(const struct query *q, enum fi_ep_type type, const struct pmf_conf *conf,
-				 const struct pmf_port_conf *port, const struct pmf_ifaddr *ifa)
+static struct fi_info *info_make(const struct query *q, enum fi_ep_type type,
+				 const struct pmf_conf *conf, const struct pmf_port_conf *port,
+				 const struct pmf_ifaddr *ifa)
 {
 	struct pmf_addr src, dest;
 	char fabric[FI_NAME_MAX];
@@ -237,8 +238,9 @@ static struct fi_info *info_make(const struct query *q, enum fi_ep_type type, co
 	return info;
 }
 
-static struct fi_info **append_port(const struct query *q, enum fi_ep_type type, const struct pmf_conf *conf,
-				    const struct pmf_port_conf *port, struct fi_info **tail)
+static struct fi_info **append_port(const struct query *q, enum fi_ep_type type,
+				    const struct pmf_conf *conf, const struct pmf_port_conf *port,
+				    struct fi_info **tail)
 {
 	const struct pmf_ifaddr *const ifas[] = {&port->v4, &port->v6};
 	char fabric[FI_NAME_MAX];

@@ -125,7 +125,8 @@ const char *pmf_info_check_type(const struct fi_info *hints, enum fi_ep_type typ
 	if (!hints)
 		return NULL;
 	if (type == FI_EP_MSG)
-		CHECK(!(hints->caps & ~PMF_MSG_CAPS), "caps has what FI_EP_MSG endpoints do not have");
+		CHECK(!(hints->caps & ~PMF_MSG_CAPS),
+		      "caps has what FI_EP_MSG endpoints do not have");
 	else
 		CHECK(!hints->handle, "handle is set, and FI_EP_RDM has no connections");
 	return NULL;

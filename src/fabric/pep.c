@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Passive endpoints: a port of the stack of their own, since they belong to no domain, and a listener of
- * msg on it.
+ * Passive endpoints: a port of the stack of their own, since they belong to no domain, and a
+ * listener of msg on it.
  */
 #include "fabric/pep.h"
 
@@ -131,7 +131,7 @@ static int pep_control(struct fid *fid, int command, void *arg)
 		return -FI_ENOSYS;
 	if (!arg || *(int *)arg < 0)
 		return -FI_EINVAL;
-	pmf_cm_backlog(pep_of(fid)->ep, (uint32_t)*(int *)arg);
+	pmf_cm_backlog(pep_of(fid)->ep, (uint32_t) * (int *)arg);
 	return 0;
 }
 

@@ -9,8 +9,8 @@
 #include "fabric/objects.h"
 
 /**
- * fi_endpoint with a handle that is a passive endpoint: its address goes over, and it can do no more than
- * be closed.
+ * fi_endpoint with a handle that is a passive endpoint: its address goes over, and it can do no
+ * more than be closed.
  * @return 0 and the address; -FI_EINVAL: @p handle is none; -FI_EOPBADSTATE: it listens
  */
 int pmf_pep_give(fid_t handle, struct pmf_addr *addr);

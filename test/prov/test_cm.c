@@ -26,9 +26,9 @@ static void open_half(struct fx *f)
 	} while (0)
 
 /* The next event is an error of @p fid. */
-#define EXPECT_ERR(f, eq, errnum, of, ev)              \
-	do {                                           \
-		CU_ASSERT_FATAL(fx_event(f, eq, ev));  \
+#define EXPECT_ERR(f, eq, errnum, of, ev)               \
+	do {                                            \
+		CU_ASSERT_FATAL(fx_event(f, eq, ev));   \
 		CU_ASSERT_EQUAL((ev)->err.err, errnum); \
 		CU_ASSERT_PTR_EQUAL((ev)->err.fid, of); \
 	} while (0)
@@ -211,9 +211,11 @@ static void test_E9_data_both_ways(void)
 
 	fx_fill(data, sizeof(data), 9);
 	open_half(&f);
-	CU_ASSERT_EQUAL(fi_getopt(&f.a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, &len), 0);
+	CU_ASSERT_EQUAL(fi_getopt(&f.a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, &len),
+			0);
 	CU_ASSERT_EQUAL(size, 256);
-	CU_ASSERT_EQUAL(fi_getopt(&f.pep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, &len), 0);
+	CU_ASSERT_EQUAL(fi_getopt(&f.pep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, &len),
+			0);
 	CU_ASSERT_EQUAL(size, 256);
 	CU_ASSERT_EQUAL(fi_setopt(&f.a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, len),
 			-FI_ENOPROTOOPT);
@@ -540,7 +542,8 @@ static void test_A17_one_direction(void)
 	fx_close_domain(&f);
 }
 
-/* Many connections at once, each used after all stand quiet; what a pass looks at has to find them again. */
+/* Many connections at once, each used after all stand quiet; what a pass looks at has to find them
+ * again. */
 static void test_E8_many(void)
 {
 	enum { N = 200 };
