@@ -2,11 +2,21 @@
 # Copyright (c) 2026 The pmf authors
 """Processes that a test starts, watches and ends; none outlives its test."""
 
+import ctypes
 import os
 import signal
 import subprocess
 import tempfile
 import time
+
+
+PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+def _die_with_the_tests():
+    """For the child: killed when this process is gone, even if it could not clean up."""
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def wait_until(condition, timeout, what):
@@ -30,7 +40,8 @@ class Process:
         self.err_file = tempfile.TemporaryFile()
         self.popen = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL,
                                       stdout=self.out_file, stderr=self.err_file,
-                                      cwd=directory, start_new_session=True)
+                                      cwd=directory, start_new_session=True,
+                                      preexec_fn=_die_with_the_tests)
 
     @property
     def pid(self):

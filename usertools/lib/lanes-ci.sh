@@ -60,14 +60,15 @@ lane_tsan()
 # goes to a directory of its own: the corpus in the tree grows by hand.
 lane_libfuzzer()
 {
-	local target found log ran=0
+	local target name found log ran=0
 
 	CC=clang step build fuzz -Dfuzz=true -Dperf=false -Db_lundef=false || return 1
 	found=$(mktemp -d) || return 1
 	while IFS= read -r target; do
-		ran=1 log=$PMF_LOGS/${target##*/}.log
+		ran=1 name=${target##*/} log=$PMF_LOGS/${target##*/}.log
+		mkdir "$found/$name"
 		step timeout 120 "$target" -max_total_time="${FUZZ_SECONDS:-30}" \
-			-artifact_prefix="$PMF_LOGS/" "$found" "$root/test/fuzz/corpus" \
+			-artifact_prefix="$PMF_LOGS/" "$found/$name" "$root/test/fuzz/corpus/${name%_fuzz}" \
 			>"$log" 2>&1 </dev/null || tail -n 40 "$log" >&2
 	done < <(find "$builds/fuzz/test/fuzz" -type f -name '*_fuzz' -perm -u+x)
 	rm -rf "$found"
