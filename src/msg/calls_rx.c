@@ -44,6 +44,10 @@ static inline __attribute__((always_inline)) ssize_t post(struct fid_ep *fid, co
 	pmf_tsan_give(ep->rx_ring);
 	rte_ring_enqueue(ep->rx_ring, rx);
 	pmf_ep_posted(ep);
+	/* a burst of sends ends by any call without FI_MORE (B3) */
+	if (pmf_unlikely(atomic_load_explicit(&ep->unkicked, memory_order_relaxed) & PMF_KICK_MORE) &&
+	    !(flags & FI_MORE))
+		pmf_call_refuse(ep, 0);
 	return 0;
 }
 

@@ -25,8 +25,6 @@ struct post {
 	bool silent;	/* fi_inject: no success entry at all */
 };
 
-#define MORE 0x80000000u /* in ep->unkicked: posted with FI_MORE since the last call without */
-
 /*
  * Automatic progress: the worker finds the post in its next pass, unless it sleeps. The fence pairs with the
  * one in worker.c.
@@ -59,11 +57,11 @@ static inline void kick(struct pmf_ep *ep, uint64_t flags)
 		return;
 	}
 	if (flags & FI_MORE)
-		n |= MORE;
-	atomic_store_explicit(&ep->unkicked, n & ~(flags & FI_MORE ? 0 : MORE), memory_order_relaxed);
+		n |= PMF_KICK_MORE;
+	atomic_store_explicit(&ep->unkicked, n & ~(flags & FI_MORE ? 0 : PMF_KICK_MORE), memory_order_relaxed);
 	if (flags & FI_MORE)
 		return;
-	batch = n % PMF_KICK_BATCH == 0 || (n & MORE); /* the end of a burst lets everything out */
+	batch = n % PMF_KICK_BATCH == 0 || (n & PMF_KICK_MORE); /* the end of a burst lets everything out */
 	if ((n != 1 && !batch) || !pmf_engine_try(ep->engine))
 		return;
 	pmf_engine_kick(ep->engine, ep, batch);

@@ -5,6 +5,8 @@
  */
 #include "fx.h"
 
+#include "pmf/pmf_stats.h"
+
 static ssize_t sendmsg_flags(struct fx *f, const void *buf, size_t len, uint64_t flags,
 			     uint64_t data, void *ctx)
 {
@@ -159,6 +161,46 @@ static void test_B3_a_burst_leaves(void)
 {
 	for (int how = 0; how < 3; how++)
 		burst_ends_by(how);
+}
+
+static uint64_t packets_sent(struct fx *f)
+{
+	struct pmf_stats_ops *ops;
+	struct pmf_peer_info peers[16];
+	size_t n = 16;
+	uint64_t sum = 0;
+
+	CU_ASSERT_EQUAL_FATAL(fi_open_ops(&f->domain->fid, PMF_STATS_OPS, 0, (void **)&ops, NULL),
+			      0);
+	CU_ASSERT_EQUAL_FATAL(ops->peers(&f->domain->fid, peers, &n), 0);
+	for (size_t i = 0; i < n; i++)
+		sum += peers[i].tx_packets;
+	return sum;
+}
+
+/* Not the next progress call, nor the helper thread a while later. */
+static void test_B3_a_receive_ends_a_burst(void)
+{
+	enum { N = 20 };
+	char tx[4] = "abc", rx[4], back[4];
+	unsigned int at_once = 0;
+	struct fx_comp c;
+	uint64_t before;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	for (int i = 0; i < N; i++) {
+		post(&f, rx, 4);
+		before = packets_sent(&f);
+		CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, 4, FI_MORE, 0, tx), 0);
+		CU_ASSERT_EQUAL(fi_recv(f.a.ep, back, 4, NULL, FI_ADDR_UNSPEC, back), 0);
+		at_once += packets_sent(&f) > before;
+		FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+		FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	}
+	/* (the first one has to open the flow; and a pass of the helper's may be under way) */
+	CU_ASSERT(at_once > N / 2);
+	fx_close(&f);
 }
 
 static void test_B3_a_receive_with_more_matches_at_once(void)
@@ -354,6 +396,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_B2_default_flags_ask_for_entries),
 	FX_TEST(test_B2_inject_stays_silent),
 	FX_TEST(test_B3_a_burst_leaves),
+	FX_TEST(test_B3_a_receive_ends_a_burst),
 	FX_TEST(test_B3_a_receive_with_more_matches_at_once),
 	FX_TEST(test_B4_inject_flag_frees_the_buffer_and_has_an_entry),
 	FX_TEST(test_B4_inject_by_default),
