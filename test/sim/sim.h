@@ -5,7 +5,8 @@
  * real time, no randomness but the seed's: a run repeats itself from its options.
  *
  *   sim_net.c   the wire: rate, delay, queue, faults, and the order of events
- *   sim_node.c  one engine's share: frames to flows, matching, unexpected memory, timers
+ *   sim_node.c  one engine's share: frames to flows, first contact, timers, sending
+ *   sim_match.c records to messages, messages to receives, memory, credit
  *   sim_app.c   streams of messages that are made, counted and verified
  */
 #ifndef PMF_SIM_H
@@ -166,6 +167,20 @@ struct sim_flow *sim_node_flow(struct sim_node *n, unsigned int peer);
 /** Let a flow send, and arm its timer. @return false: the flow died and is gone */
 bool sim_flow_kick(struct sim_flow *sf);
 pmf_ns_t sim_node_now(const struct sim_node *n);
+/** Have sim_node_wake() called at virtual time @p at, or earlier. */
+void sim_node_wake_at(struct sim_node *n, pmf_ns_t at);
+/** It has something to send, and will at the next wake when the port has room. */
+void sim_flow_block(struct sim_flow *sf);
+
+/* ---- a node's messages on their way in ---- */
+
+/** The packet that is next, record by record. @return whether it held what the protocol promises */
+bool sim_match_records(struct sim_node *n, struct sim_flow *sf, const uint8_t *p, size_t len);
+void sim_match_item_done(struct pmf_item *item);
+/** The flow has died: what came whole stays, what was under way ends. */
+void sim_match_bury(struct sim_flow *sf);
+/** The node goes: nothing is kept. */
+void sim_match_forget(struct sim_node *n);
 
 /* ---- streams of messages ---- */
 
