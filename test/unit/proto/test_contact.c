@@ -213,6 +213,27 @@ static void test_reset(void)
 	}
 }
 
+static void test_refused(void)
+{
+	struct pmf_hdr h = hello(), r;
+	uint8_t buf[64];
+	size_t n = pmf_contact_refuse(&h, PORT, buf, sizeof(buf));
+
+	CU_ASSERT_TRUE(n > 0 && n <= pmf_wire_size(PMF_PT_HELLO, 0));
+	CU_ASSERT_EQUAL(pmf_wire_get(buf, n, &r), 0);
+	CU_ASSERT_EQUAL(r.type, PMF_PT_RESET);
+	CU_ASSERT_EQUAL(r.flags, PMF_HF_REFUSED);
+	/* What only the sender of that hello knows comes back. */
+	CU_ASSERT_EQUAL(r.conn, PEER_CONN);
+	CU_ASSERT_EQUAL(r.peer_conn, 42);
+	/* Only hellos are refused, and only whole ones. */
+	h.my_conn = 0;
+	CU_ASSERT_EQUAL(pmf_contact_refuse(&h, PORT, buf, sizeof(buf)), 0);
+	h = hello();
+	h.type = PMF_PT_RESET;
+	CU_ASSERT_EQUAL(pmf_contact_refuse(&h, PORT, buf, sizeof(buf)), 0);
+}
+
 int main(void)
 {
 	static const struct proto_test tests[] = {
@@ -225,6 +246,7 @@ int main(void)
 		{"an old cookie is refused as old", test_old_cookie},
 		{"a cookie for another life of the endpoint is told apart", test_other_life},
 		{"a reset answers packets of connections only", test_reset},
+		{"a refusal answers a hello, and proves it", test_refused},
 	};
 
 	return test_main("contact", tests, PMF_ARRAY_SIZE(tests));

@@ -48,6 +48,8 @@ static void random_record(uint64_t *rnd, struct pmf_rec *r)
 	r->msg32 = test_random(rnd);
 	if (test_random(rnd) % 4 == 0)
 		r->flags = PMF_RF_OPTIONAL;
+	if (r->type >= PMF_RT_CONNREQ)
+		r->len = test_random(rnd) % 100;
 	if (r->type == PMF_RT_CONT || r->type == PMF_RT_BODY) {
 		r->len = test_random(rnd) % 100;
 		r->off = test_random(rnd) >> 1;
@@ -93,7 +95,8 @@ static void test_round_trip(void)
 		    out.len != in.len || out.msg32 != in.msg32 || out.off != in.off ||
 		    out.total != in.total || out.data != in.data)
 			CU_FAIL_FATAL("read back differently");
-		if (in.type <= PMF_RT_BODY && out.bytes != buf + head)
+		if ((in.type <= PMF_RT_BODY || in.type >= PMF_RT_CONNREQ) &&
+		    out.bytes != buf + head)
 			CU_FAIL_FATAL("bytes elsewhere");
 		for (size_t len = head + in.len; len-- > 0;)
 			if (get_exact(buf, len, &out) != -EBADMSG)
@@ -172,6 +175,21 @@ static void test_contradictions(void)
 	CU_ASSERT_EQUAL(get_exact(buf, 18, &out), 18);
 }
 
+static void test_program_bytes(void)
+{
+	static uint8_t buf[512];
+	struct pmf_rec rec = {.type = PMF_RT_CONNREQ, .len = PMF_WIRE_CM_DATA, .msg32 = 2}, out;
+	int n = (int)pmf_rec_put(buf, sizeof(buf), &rec);
+
+	CU_ASSERT_EQUAL(n, 8);
+	CU_ASSERT_EQUAL(get_exact(buf, sizeof(buf), &out), n + PMF_WIRE_CM_DATA);
+	CU_ASSERT_EQUAL(out.len, PMF_WIRE_CM_DATA);
+	CU_ASSERT_EQUAL(out.msg32, 2);
+	/* One more is refused where it arrives. */
+	pmf_put16(buf + 2, PMF_WIRE_CM_DATA + 5);
+	CU_ASSERT_EQUAL(get_exact(buf, sizeof(buf), &out), -EBADMSG);
+}
+
 static void test_too_long_for_its_length(void)
 {
 	static uint8_t buf[70000];
@@ -190,6 +208,7 @@ int main(void)
 		{"an unknown record is skipped only if optional", test_unknown},
 		{"reserved bits and later fields are ignored", test_reserved_is_ignored},
 		{"records that contradict themselves are refused", test_contradictions},
+		{"a connection's records bring at most 256 bytes", test_program_bytes},
 		{"no record is longer than its length can say", test_too_long_for_its_length},
 	};
 
