@@ -191,11 +191,25 @@ static void queue_close(struct pmf_queue *q)
 	pmf_faults_close(q->faults);
 }
 
+/* A device that gives back what it was sent keeps it beyond its own end: frames whose pool is then gone. */
+static void drain_hairpin(struct pmf_port *port)
+{
+	struct rte_mbuf *m[PMF_BURST];
+	uint16_t i, n;
+
+	if (!port->started || !port->quirks || !port->quirks->hairpin)
+		return;
+	for (i = 0; i < port->nqueues; i++)
+		while ((n = rte_eth_rx_burst(port->port_id, i, m, PMF_BURST)) != 0)
+			rte_pktmbuf_free_bulk(m, n);
+}
+
 /* Everything in the reverse order; what is not there yet is skipped. */
 static void port_free(struct pmf_port *port)
 {
 	uint16_t i;
 
+	drain_hairpin(port);
 	pmf_port_stop(port);
 	for (i = 0; i < port->nqueues; i++)
 		queue_close(&port->queue[i]);
