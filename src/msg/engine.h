@@ -45,6 +45,7 @@ struct pmf_eflow {
 	struct pmf_rxq rx_order; /* matched receives, oldest first */
 	struct pmf_rxq bodies;	 /* of those the invited ones */
 	struct pmf_stubq stubs;
+	uint32_t awaited; /* messages whose bytes are to come: the peer is watched meanwhile */
 	struct rte_mbuf **held; /* frames ahead of order, by packet number; behind the active part */
 	uint32_t nheld;
 	pmf_ns_t quiet_since; /* 0: something was under way at the last look */
@@ -193,6 +194,8 @@ int pmf_match_abort(struct pmf_engine *e, struct pmf_eflow *ef, uint64_t msg);
 /** The flow is dead or its endpoint closes: end what it had begun. */
 void pmf_match_flow_end(struct pmf_engine *e, struct pmf_eflow *ef, int error);
 void pmf_match_ep_end(struct pmf_engine *e, struct pmf_ep *ep);
+/** One of ef->awaited is whole, or given up. */
+void pmf_match_arrived(struct pmf_eflow *ef);
 
 /* unexpected.c */
 int pmf_unexpected_init(struct pmf_engine *e);

@@ -29,6 +29,21 @@ void pmf_scatter_iov(const struct iovec *iov, uint8_t niov, uint64_t off, const 
 	}
 }
 
+/* ---- messages under way ---- */
+
+/* Bytes are to come: a sender that dies meanwhile must be missed, though we owe it nothing (E1). */
+static void await(struct pmf_engine *e, struct pmf_eflow *ef)
+{
+	if (ef->awaited++ == 0 && !ef->cm) /* connections are always watched */
+		pmf_flow_watch(&ef->flow, atomic_load_explicit(&e->last_pass, memory_order_relaxed));
+}
+
+void pmf_match_arrived(struct pmf_eflow *ef)
+{
+	if (--ef->awaited == 0 && !ef->cm)
+		pmf_flow_unwatch(&ef->flow);
+}
+
 /* ---- a receive ends ---- */
 
 /* Receives of one sender complete in matching order (C3): one that is whole early waits for its elders. */
@@ -40,10 +55,9 @@ static void order_advance(struct pmf_engine *e, struct pmf_eflow *ef)
 		TAILQ_REMOVE(&ef->rx_order, rx, order);
 		rx->ordered = false;
 		rx->flow = NULL;
+		pmf_match_arrived(ef);
 		pmf_complete_rx(e, rx);
 	}
-	if (!rx && !ef->cm)
-		pmf_flow_unwatch(&ef->flow);
 }
 
 static void rx_whole(struct pmf_engine *e, struct pmf_rx *rx)
@@ -59,11 +73,9 @@ static void rx_whole(struct pmf_engine *e, struct pmf_rx *rx)
 	order_advance(e, ef);
 }
 
-/* Bytes of it are to come: a sender that dies meanwhile must be missed, though we owe it nothing (E1). */
 static void order_append(struct pmf_engine *e, struct pmf_eflow *ef, struct pmf_rx *rx)
 {
-	if (TAILQ_EMPTY(&ef->rx_order) && !ef->cm)
-		pmf_flow_watch(&ef->flow, atomic_load_explicit(&e->last_pass, memory_order_relaxed));
+	await(e, ef);
 	rx->ordered = true;
 	TAILQ_INSERT_TAIL(&ef->rx_order, rx, order);
 }
@@ -182,10 +194,12 @@ static void start_unexpected(struct pmf_engine *e, struct pmf_eflow *ef, const s
 	TAILQ_INSERT_TAIL(&ef->stubs, s, flow_link);
 	if (!eager) {
 		s->state = PMF_STUB_HELD;
+		await(e, ef);
 		return;
 	}
 	if (pmf_unlikely(!pmf_stub_reserve(e, s, rec->total))) {
 		s->state = PMF_STUB_HELD;
+		await(e, ef);
 		s->item.kind = PMF_ITEM_HOLD;
 		s->hold_out = true;
 		pmf_flow_hold(&ef->flow, &s->item, rec->msg);
@@ -195,8 +209,10 @@ static void start_unexpected(struct pmf_engine *e, struct pmf_eflow *ef, const s
 		pmf_stub_write(s, 0, rec->bytes, rec->len);
 	s->got = rec->len;
 	s->state = s->got == s->total ? PMF_STUB_COMPLETE : PMF_STUB_RECEIVING;
-	if (s->state == PMF_STUB_RECEIVING)
+	if (s->state == PMF_STUB_RECEIVING) {
 		ef->cur_stub = s;
+		await(e, ef);
+	}
 }
 
 void pmf_match_start(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec)
@@ -245,6 +261,7 @@ int pmf_match_cont(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_
 		if (ef->cur_left == 0) {
 			ef->cur_stub = NULL;
 			s->state = PMF_STUB_COMPLETE;
+			pmf_match_arrived(ef);
 		}
 	}
 	return 0;

@@ -144,6 +144,8 @@ static void blocks_put(struct pmf_engine *e, struct pmf_stub *s)
 void pmf_stub_put(struct pmf_engine *e, struct pmf_stub *s)
 {
 	if (s->state != PMF_STUB_GONE) {
+		if (s->state != PMF_STUB_COMPLETE)
+			pmf_match_arrived(s->flow);
 		s->state = PMF_STUB_GONE;
 		blocks_put(e, s);
 		TAILQ_REMOVE(&s->ep->unexpected, s, link);

@@ -108,7 +108,7 @@ static void run_unanswered(struct pmf_flow *f, pmf_ns_t until)
 	}
 }
 
-/* A posted receive has taken a message, and half of it has come. */
+/* Half of a message has come; a posted receive, if any, has taken it. */
 static void begin_half(struct fix *x, struct pmf_rx *rx, uint8_t *buf)
 {
 	struct pmf_contact c = {
@@ -117,13 +117,16 @@ static void begin_half(struct fix *x, struct pmf_rx *rx, uint8_t *buf)
 
 	begin(x);
 	pmf_flow_accept(&x->ef->flow, &c, 1);
-	*rx = (struct pmf_rx){.ep = x->ep, .cap = 64, .niov = 1, .iov = {{buf, 64}}};
-	TAILQ_INSERT_TAIL(&x->ep->posted, rx, link);
-	x->ep->nposted = 1;
+	if (rx) {
+		*rx = (struct pmf_rx){.ep = x->ep, .cap = 64, .niov = 1, .iov = {{buf, 64}}};
+		TAILQ_INSERT_TAIL(&x->ep->posted, rx, link);
+		x->ep->nposted = 1;
+	}
 	CU_ASSERT_EQUAL(deliver(x->e, x->ef, 0, x->packet,
 				pmf_rec_put(x->packet, sizeof(x->packet), &start) + start.len, 1),
 			0);
-	CU_ASSERT_EQUAL(rx->got, 32);
+	if (rx)
+		CU_ASSERT_EQUAL(rx->got, 32);
 }
 
 /* E1: the receive must not wait for ever, though this side has nothing to send. */
@@ -137,6 +140,21 @@ static void test_a_sender_that_dies_within_a_message_is_missed(void)
 	run_unanswered(&x.ef->flow, 10 * DEAD_AFTER);
 	CU_ASSERT_EQUAL(x.ef->flow.state, PMF_FLOW_DEAD);
 	CU_ASSERT_EQUAL(x.ef->flow.error, ETIMEDOUT);
+	end(&x);
+}
+
+/* Nor must what nobody has received yet keep its memory for ever. */
+static void test_a_sender_that_dies_within_a_kept_message_is_missed(void)
+{
+	struct fix x;
+
+	begin_half(&x, NULL, NULL);
+	CU_ASSERT_EQUAL(x.ep->stats.rx_unexpected, 1);
+	run_unanswered(&x.ef->flow, 10 * DEAD_AFTER);
+	CU_ASSERT_EQUAL(x.ef->flow.state, PMF_FLOW_DEAD);
+	pmf_match_flow_end(x.e, x.ef, ETIMEDOUT);
+	CU_ASSERT(TAILQ_EMPTY(&x.ep->unexpected));
+	CU_ASSERT_EQUAL(x.ef->awaited, 0);
 	end(&x);
 }
 
@@ -188,6 +206,8 @@ int main(void)
 		    test_more_messages_than_stubs_are_refused);
 	CU_add_test(s, "a sender that dies within a message is missed",
 		    test_a_sender_that_dies_within_a_message_is_missed);
+	CU_add_test(s, "a sender that dies within a kept message is missed",
+		    test_a_sender_that_dies_within_a_kept_message_is_missed);
 	CU_add_test(s, "an idle peer is not watched", test_an_idle_peer_is_not_watched);
 	CU_add_test(s, "a message of another kind ends the flow",
 		    test_a_message_of_another_kind_ends_the_flow);
