@@ -412,7 +412,9 @@ static void on_frame(struct pmf_engine *e, const struct pmf_frame *f, struct rte
 		on_flow_packet(e, ef, f, &hdr, m, now);
 		return;
 	}
-	if (hdr.type == PMF_PT_DATA || hdr.type == PMF_PT_ACK || hdr.type == PMF_PT_PROBE) {
+	/* an OPEN with an id answers one of ours; that flow, or the life that had it, is gone */
+	if (hdr.type == PMF_PT_DATA || hdr.type == PMF_PT_ACK || hdr.type == PMF_PT_PROBE ||
+	    (hdr.type == PMF_PT_OPEN && hdr.conn)) {
 		e->stats.drop_no_flow++;
 		answer_reset(e, f, &hdr, now);
 		rte_pktmbuf_free(m);
