@@ -14,12 +14,13 @@ from proc import listens, wait_until
 # A row of fi_pingpong: bytes, iterations, the same number again where nothing was lost, ...
 ROW = re.compile(r'^(\d+(?:\.\d+)?[kmg]?)\s+(\d+)\s+=(\d+)\s', re.M)
 LARGEST = '6m'
-PROGRAM = ['fi_pingpong', '-p', PROVIDER, '-e', 'rdm', '-c']
+PROGRAM = ['fi_pingpong', '-p', PROVIDER, '-c']
 
 
-def pingpong(link, pmf_run, port, options=('-S', 'all'), timeout=120, **how):
+def pingpong(link, pmf_run, port, options=('-S', 'all'), kind='rdm', timeout=120, **how):
     """Runs both ends; returns (server, client) when both have ended well."""
     a, b = link.ends
+    options = ('-e', kind, *options)
     server = pmf_run(a, *PROGRAM, *options, '-B', port, **how)
     wait_until(lambda: listens(port, a.net) or not server.running(), 20, 'the server listens')
     client = pmf_run(b, *PROGRAM, *options, '-P', port, a.control, **how)
@@ -35,6 +36,17 @@ def test_every_size_and_byte(name, make_link, pmf_run, free_port):
         pytest.skip('both ends are in one namespace, and the addresses are only pmf\'s')
     options = ('-S', 'all') if name != 'tap' else ('-S', 'all', '-I', '2')
     processes = pingpong(make_link(name), pmf_run, free_port, options)
+    check_rows(processes)
+
+
+@pytest.mark.parametrize('name', ('vhost', 'memif', 'af_packet'))
+def test_connected_endpoints(name, make_link, pmf_run, free_port):
+    """FI_EP_MSG: the server listens, the client connects, both close."""
+    check_rows(pingpong(make_link(name), pmf_run, free_port, kind='msg'))
+
+
+def check_rows(processes):
+    """A row for every size, with as many answers as messages, and nothing else printed."""
     for process in processes:
         rows = ROW.findall(process.out)
         assert len(rows) > 40 and rows[-1][0] == LARGEST, str(process)
