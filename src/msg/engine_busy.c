@@ -33,7 +33,8 @@ void pmf_busy_announce(struct pmf_ep *ep)
 	struct pmf_engine *e = ep->engine;
 	struct pmf_ep *top;
 
-	if (atomic_exchange_explicit(&ep->listed, 1, memory_order_relaxed))
+	/* acquire pairs with the release that cleared it: the link is nobody's any more */
+	if (atomic_exchange_explicit(&ep->listed, 1, memory_order_acquire))
 		return;
 	top = atomic_load_explicit(&e->announced, memory_order_relaxed);
 	do
@@ -77,7 +78,7 @@ void pmf_busy_forget(struct pmf_engine *e, pmf_ns_t now)
 			continue;
 		}
 		ep->busy = false;
-		atomic_store_explicit(&ep->listed, 0, memory_order_relaxed);
+		atomic_store_explicit(&ep->listed, 0, memory_order_release);
 		TAILQ_INSERT_TAIL(&quiet, ep, busy_link);
 	}
 	if (TAILQ_EMPTY(&quiet))
