@@ -255,25 +255,32 @@ ssize_t pmf_cq_take(struct pmf_cq *cq, void *buf, size_t count, fi_addr_t *src)
 }
 
 /* Fields that came with later versions are written only for callers that have them. */
-static void put_err(const struct pmf_cqe *e, struct fi_cq_err_entry *out, uint32_t api_version)
+static void put_err(const struct pmf_cqe *e, struct fi_cq_err_entry *out, uint32_t api_version,
+		    struct pmf_addr *sender)
 {
+	bool unknown = e->err == FI_EADDRNOTAVAIL;
+
 	out->op_context = e->context;
 	out->flags = e->flags;
 	out->len = e->len;
 	out->buf = e->buf;
 	out->data = e->data;
 	out->tag = 0;
-	out->olen = e->olen;
+	out->olen = unknown ? 0 : e->olen;
 	out->err = e->err;
-	out->prov_errno = e->prov_errno ? e->prov_errno : e->err;
+	out->prov_errno = !unknown && e->prov_errno ? e->prov_errno : e->err;
 	if (FI_VERSION_LT(api_version, FI_VERSION(1, 5))) {
 		out->err_data = NULL;
 		return;
 	}
-	/* No entry of ours carries error data: the caller's buffer keeps its bytes. */
-	if (!out->err_data_size)
-		out->err_data = NULL;
-	out->err_data_size = 0;
+	if (unknown) {
+		memcpy(sender->ip, e->ip, sizeof(sender->ip));
+		sender->port = (uint16_t)e->port;
+	} else {
+		if (!out->err_data_size)
+			out->err_data = NULL;
+		out->err_data_size = 0;
+	}
 #if FI_VERSION_GE(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), FI_VERSION(1, 20))
 	if (FI_VERSION_GE(api_version, FI_VERSION(1, 20)))
 		out->src_addr = FI_ADDR_NOTAVAIL;
@@ -281,7 +288,7 @@ static void put_err(const struct pmf_cqe *e, struct fi_cq_err_entry *out, uint32
 }
 
 ssize_t pmf_cq_take_err(struct pmf_cq *cq, struct fi_cq_err_entry *buf, uint64_t flags,
-			uint32_t api_version)
+			uint32_t api_version, struct pmf_addr *sender)
 {
 	const struct pmf_cqe *e;
 	ssize_t rc = -FI_EAGAIN;
@@ -291,7 +298,7 @@ ssize_t pmf_cq_take_err(struct pmf_cq *cq, struct fi_cq_err_entry *buf, uint64_t
 		return -FI_EAGAIN;
 	e = stash_peek(cq);
 	if (e && e->err) {
-		put_err(e, buf, api_version);
+		put_err(e, buf, api_version, sender);
 		stash_pop(cq);
 		rc = 1;
 	}
@@ -321,6 +328,8 @@ const char *pmf_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_d
 	} sentence[] = {
 		{FI_ETRUNC, "The message was longer than the posted buffer; its end was cut off."},
 		{FI_ECANCELED, "The operation was cancelled."},
+		{FI_EADDRNOTAVAIL,
+		 "The sender is not in the address vector; err_data is its address."},
 		{FI_ETIMEDOUT, "The peer did not answer within FI_PMF_PEER_TIMEOUT_MS."},
 		{FI_EHOSTUNREACH, "No way to the peer: its address did not resolve."},
 		{FI_ENETUNREACH,

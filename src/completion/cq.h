@@ -10,6 +10,7 @@
 
 #include <rdma/fabric.h>
 #include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
 #include <rte_ring.h>
 #include <stdatomic.h>
 
@@ -19,6 +20,7 @@
 
 #define PMF_MAX_FEEDS 64 /* engines that can feed one CQ or counter */
 #define PMF_CQ_STASH 32
+#define PMF_CQ_ERR_DATA 80 /* an address in the longest format */
 
 /* One completion as it stands in a ring: a cache line. */
 struct pmf_cqe {
@@ -27,12 +29,28 @@ struct pmf_cqe {
 	uint64_t len;
 	void *buf;
 	uint64_t data;
-	uint64_t src; /* fi_addr_t of the sender */
-	uint64_t olen;
+	union {
+		struct {
+			uint64_t src; /* fi_addr_t of the sender */
+			uint64_t olen;
+		};
+		uint8_t ip[16]; /* err == FI_EADDRNOTAVAIL: the sender, whom the AV does not know */
+	};
 	int32_t err; /* 0 success, else positive FI_E… */
-	int32_t prov_errno;
+	union {
+		int32_t prov_errno;
+		int32_t port; /* err == FI_EADDRNOTAVAIL */
+	};
 };
 static_assert(sizeof(struct pmf_cqe) == PMF_CACHE_LINE, "a completion is a cache line");
+
+/** FI_SOURCE_ERR: a received message of an unknown sender; all else stays as for a success. */
+static inline void pmf_cqe_set_unknown(struct pmf_cqe *e, const struct pmf_addr *sender)
+{
+	memcpy(e->ip, sender->ip, sizeof(e->ip));
+	e->port = sender->port;
+	e->err = FI_EADDRNOTAVAIL;
+}
 
 struct pmf_cq;
 struct pmf_cq_feed;
@@ -77,7 +95,8 @@ struct pmf_cq {
 	uint32_t stash_head,
 		stash_count; /* taken from a ring, not yet given out; an error stays here */
 	struct pmf_cqe stash[PMF_CQ_STASH];
-	uint8_t err_data[64]; /* valid until the next read */
+	uint32_t addr_format;		   /* of addresses in err_data; set by fabric */
+	uint8_t err_data[PMF_CQ_ERR_DATA]; /* valid until the next read */
 };
 
 /** Fill @p cq in place (fid excepted). @return 0, -EINVAL, -ENOMEM */
@@ -105,9 +124,13 @@ static inline bool pmf_cq_feed_write(struct pmf_cq_feed *feed, const struct pmf_
  */
 ssize_t pmf_cq_take(struct pmf_cq *cq, void *buf, size_t count, fi_addr_t *src);
 
-/** @return 1 with the next error entry; -FI_EAGAIN when none is next. err_data per fi_cq(3). */
+/**
+ * @param sender  set for FI_EADDRNOTAVAIL: the caller writes it to err_data, which is left as it
+ * was. Otherwise there is no error data, as fi_cq(3) says it.
+ * @return 1 with the next error entry; -FI_EAGAIN when none is next
+ */
 ssize_t pmf_cq_take_err(struct pmf_cq *cq, struct fi_cq_err_entry *buf, uint64_t flags,
-			uint32_t api_version);
+			uint32_t api_version, struct pmf_addr *sender);
 
 /** Any entry there? Reader's side; may be a moment old. */
 bool pmf_cq_is_empty(struct pmf_cq *cq);

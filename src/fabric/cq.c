@@ -62,6 +62,7 @@ int pmf_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 	}
 	attr->format = f->cq.format;
 	f->cq.domain = d;
+	f->cq.addr_format = d->addr_format;
 	f->cq.progress = &d->progress;
 	f->cq.fid.fid.fclass = FI_CLASS_CQ;
 	f->cq.fid.fid.context = context;

@@ -83,7 +83,7 @@ static struct fi_ops_domain domain_ops = {
 	.cntr_open = pmf_cntr_open,
 	.poll_open = pmf_poll_open,
 	.stx_ctx = pmf_nosys_stx_ctx,
-	.srx_ctx = pmf_nosys_srx_ctx,
+	.srx_ctx = pmf_srx_open,
 	.query_atomic = pmf_nosys_query_atomic,
 	.query_collective = pmf_nosys_query_collective,
 	.endpoint2 = domain_endpoint2,
@@ -136,6 +136,7 @@ static int domain_make(struct pmf_fabric *f, const struct fi_info *info,
 	d->av_type = attr->av_type;
 	d->thread_safe = is_thread_safe(attr->threading);
 	TAILQ_INIT(&d->eps);
+	TAILQ_INIT(&d->srxs);
 	TAILQ_INIT(&d->avs);
 	TAILQ_INIT(&d->cqs);
 	TAILQ_INIT(&d->cntrs);

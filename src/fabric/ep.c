@@ -13,11 +13,11 @@
 #include "msg/calls.h"
 #include "msg/cm.h"
 
-static int ep_close(struct fid *fid)
+static void destroy(struct pmf_fep *fep)
 {
-	struct pmf_fep *fep = pmf_fep_of(fid);
 	struct pmf_domain *d = fep->domain;
 	struct pmf_av *av = fep->av;
+	struct fid *fid = &fep->ep->fid.fid;
 
 	if (pmf_ep_enabled(fep->ep))
 		pmf_stats_log_ep(fep);
@@ -34,6 +34,26 @@ static int ep_close(struct fid *fid)
 	pmf_ep_unbind(fep);
 	free(fep);
 	pmf_unref(&d->refs);
+}
+
+/* The endpoint goes with its last handle. */
+static int ep_close(struct fid *fid)
+{
+	struct pmf_handle *h = pmf_handle_of((struct fid_ep *)fid);
+	struct pmf_fep *fep = h->ep->owner;
+	bool last;
+
+	pthread_mutex_lock(&fep->domain->lock);
+	if (h == &h->ep->handle) {
+		fep->closed = true;
+	} else {
+		TAILQ_REMOVE(&fep->aliases, (struct pmf_alias *)h, link);
+		free(h);
+	}
+	last = fep->closed && TAILQ_EMPTY(&fep->aliases);
+	pthread_mutex_unlock(&fep->domain->lock);
+	if (last)
+		destroy(fep);
 	return 0;
 }
 
@@ -52,17 +72,17 @@ int pmf_fep_enable(struct pmf_fep *fep)
 	return rc;
 }
 
-static int ep_getopsflag(struct pmf_fep *fep, uint64_t *flags)
+static int ep_getopsflag(const struct pmf_handle *h, uint64_t *flags)
 {
 	uint64_t dir = *flags & (FI_TRANSMIT | FI_RECV);
 
 	if (dir != FI_TRANSMIT && dir != FI_RECV)
 		return -FI_EINVAL;
-	*flags = pmf_ep_get_op_flags(fep->ep, dir == FI_TRANSMIT);
+	*flags = dir == FI_TRANSMIT ? h->tx_op_flags : h->rx_op_flags;
 	return 0;
 }
 
-static int ep_setopsflag(struct pmf_fep *fep, uint64_t flags)
+static int ep_setopsflag(struct pmf_handle *h, uint64_t flags)
 {
 	uint64_t dir = flags & (FI_TRANSMIT | FI_RECV);
 
@@ -71,21 +91,48 @@ static int ep_setopsflag(struct pmf_fep *fep, uint64_t flags)
 	flags &= ~dir;
 	if (flags & ~(dir == FI_TRANSMIT ? PMF_TX_OP_FLAGS : PMF_RX_OP_FLAGS))
 		return -FI_EBADFLAGS;
-	pmf_ep_set_op_flags(fep->ep, dir == FI_TRANSMIT, flags);
+	if (dir == FI_TRANSMIT)
+		h->tx_op_flags = flags;
+	else
+		h->rx_op_flags = flags;
+	return 0;
+}
+
+/* Another handle of the endpoint, with its own default flags for one direction. */
+static int ep_alias(const struct pmf_handle *h, const struct fi_alias *arg)
+{
+	struct pmf_fep *fep = h->ep->owner;
+	struct pmf_alias *alias = malloc(sizeof(*alias));
+	int rc;
+
+	if (!alias)
+		return -FI_ENOMEM;
+	alias->handle = *h;
+	rc = ep_setopsflag(&alias->handle, arg->flags);
+	if (rc) {
+		free(alias);
+		return rc;
+	}
+	pthread_mutex_lock(&fep->domain->lock);
+	TAILQ_INSERT_TAIL(&fep->aliases, alias, link);
+	pthread_mutex_unlock(&fep->domain->lock);
+	*arg->fid = &alias->handle.fid.fid;
 	return 0;
 }
 
 static int ep_control(struct fid *fid, int command, void *arg)
 {
-	struct pmf_fep *fep = pmf_fep_of(fid);
+	struct pmf_handle *h = pmf_handle_of((struct fid_ep *)fid);
 
 	switch (command) {
 	case FI_ENABLE:
-		return pmf_fep_enable(fep);
+		return pmf_fep_enable(h->ep->owner);
 	case FI_GETOPSFLAG:
-		return arg ? ep_getopsflag(fep, arg) : -FI_EINVAL;
+		return arg ? ep_getopsflag(h, arg) : -FI_EINVAL;
 	case FI_SETOPSFLAG:
-		return arg ? ep_setopsflag(fep, *(uint64_t *)arg) : -FI_EINVAL;
+		return arg ? ep_setopsflag(h, *(uint64_t *)arg) : -FI_EINVAL;
+	case FI_ALIAS:
+		return arg ? ep_alias(h, arg) : -FI_EINVAL;
 	default:
 		return -FI_ENOSYS;
 	}
@@ -103,22 +150,29 @@ static struct fi_ops ep_fid_ops = {
 
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
-	ssize_t rc = pmf_ep_cancel((struct pmf_ep *)fid, context);
+	struct pmf_handle *h = pmf_handle_of((struct fid_ep *)fid);
+	ssize_t rc = -FI_ENOENT;
 
+	if (!pmf_ep_enabled(h->ep))
+		return -FI_EOPBADSTATE;
+	if (h->rctx == h->ep->rctx)
+		rc = pmf_rctx_cancel(h->rctx, context);
 	/* It may be a send's, which ends by itself: nothing to cancel is no error. */
 	return rc == -FI_ENOENT ? 0 : rc;
 }
 
-static ssize_t ep_rx_size_left(struct fid_ep *ep)
+static ssize_t ep_rx_size_left(struct fid_ep *fid)
 {
-	return pmf_ep_enabled((struct pmf_ep *)ep) ? (ssize_t)pmf_ep_rx_left((struct pmf_ep *)ep)
-						   : -FI_EOPBADSTATE;
+	struct pmf_handle *h = pmf_handle_of(fid);
+
+	return pmf_ep_enabled(h->ep) ? (ssize_t)pmf_rctx_left(h->rctx) : -FI_EOPBADSTATE;
 }
 
-static ssize_t ep_tx_size_left(struct fid_ep *ep)
+static ssize_t ep_tx_size_left(struct fid_ep *fid)
 {
-	return pmf_ep_enabled((struct pmf_ep *)ep) ? (ssize_t)pmf_ep_tx_left((struct pmf_ep *)ep)
-						   : -FI_EOPBADSTATE;
+	struct pmf_ep *ep = pmf_ep_of(fid);
+
+	return pmf_ep_enabled(ep) ? (ssize_t)pmf_ep_tx_left(ep) : -FI_EOPBADSTATE;
 }
 
 static struct fi_ops_ep ep_ops = {
@@ -182,6 +236,8 @@ static void attr_from(const struct fi_info *info, struct pmf_domain *d, struct p
 	attr->iov_limit = conf->iov_limit;
 	attr->max_msg_size = max ? max : PMF_MAX_MSG_SIZE;
 	attr->thread_safe = d->thread_safe;
+	attr->shared_rx = info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
+	attr->prefix = info->mode & FI_MSG_PREFIX ? PMF_MSG_PREFIX_SIZE : 0;
 }
 
 static void set_fids(struct pmf_ep *ep, void *context)
@@ -212,6 +268,7 @@ static struct pmf_fep *fep_make(struct pmf_domain *d, const struct pmf_ep_attr *
 		return NULL;
 	}
 	fep->domain = d;
+	TAILQ_INIT(&fep->aliases);
 	fep->caps = attr->caps;
 	fep->addr_format = d->addr_format;
 	fep->max_msg_size = attr->max_msg_size;

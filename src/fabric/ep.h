@@ -11,7 +11,7 @@
 
 static inline struct pmf_fep *pmf_fep_of(struct fid *fid)
 {
-	return ((struct pmf_ep *)fid)->owner;
+	return pmf_ep_of((struct fid_ep *)fid)->owner;
 }
 
 /* The event queue of an endpoint: its own, or its domain's. NULL: none. */
@@ -25,11 +25,13 @@ int pmf_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 /** Give back all that was bound. */
 void pmf_ep_unbind(struct pmf_fep *fep);
 /** @return 0; -FI_ENOAV, -FI_ENOCQ: something is missing that the endpoint needs */
-int pmf_ep_bound(const struct pmf_fep *fep);
+int pmf_ep_bound(struct pmf_fep *fep);
 
-/* ep_opt.c */
+/* ep_opt.c; of endpoints and of shared receive contexts */
 int pmf_ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen);
 int pmf_ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen);
+int pmf_rctx_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen);
+int pmf_rctx_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen);
 
 /* ep.c */
 int pmf_fep_enable(struct pmf_fep *fep);

@@ -93,6 +93,24 @@ static int bind_eq(struct pmf_fep *fep, struct pmf_eq *eq, uint64_t flags)
 	return 0;
 }
 
+static int bind_srx(struct pmf_fep *fep, struct pmf_srx *srx, uint64_t flags)
+{
+	int rc;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (srx->domain != fep->domain)
+		return -FI_EDOMAIN;
+	if (fep->srx || srx->handle.rctx->prefix != fep->ep->prefix)
+		return -FI_EINVAL;
+	rc = pmf_ep_bind_rctx(fep->ep, srx->handle.rctx);
+	if (rc)
+		return rc;
+	fep->srx = srx;
+	pmf_ref(&srx->refs);
+	return 0;
+}
+
 static int bind_any(struct pmf_fep *fep, struct fid *bfid, uint64_t flags)
 {
 	if (pmf_ep_enabled(fep->ep))
@@ -107,6 +125,7 @@ static int bind_any(struct pmf_fep *fep, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_EQ:
 		return bind_eq(fep, (struct pmf_eq *)bfid, flags);
 	case FI_CLASS_SRX_CTX:
+		return bind_srx(fep, (struct pmf_srx *)bfid, flags);
 	case FI_CLASS_STX_CTX:
 		return -FI_ENOSYS;
 	default:
@@ -125,8 +144,22 @@ int pmf_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return rc;
 }
 
-int pmf_ep_bound(const struct pmf_fep *fep)
+/* Endpoints on one shared context name the same sources by the same fi_addr_t. */
+static int srx_av(struct pmf_fep *fep)
 {
+	struct pmf_srx *srx = fep->srx;
+
+	if (srx->av && fep->av && srx->av != fep->av)
+		return -FI_EINVAL;
+	if (fep->av)
+		srx->av = fep->av;
+	return 0;
+}
+
+int pmf_ep_bound(struct pmf_fep *fep)
+{
+	if (!fep->ep->rctx) /* receives were to come from a shared context */
+		return -FI_EOPBADSTATE;
 	if (fep->ep->type == PMF_EP_RDM && !fep->av)
 		return -FI_ENOAV;
 	if (fep->ep->type == PMF_EP_MSG && !pmf_fep_eq(fep))
@@ -135,7 +168,7 @@ int pmf_ep_bound(const struct pmf_fep *fep)
 		return -FI_ENOCQ;
 	if ((fep->caps & FI_RECV) && !fep->rx_cq)
 		return -FI_ENOCQ;
-	return 0;
+	return fep->srx ? srx_av(fep) : 0;
 }
 
 void pmf_ep_unbind(struct pmf_fep *fep)
@@ -154,4 +187,6 @@ void pmf_ep_unbind(struct pmf_fep *fep)
 		pmf_eq_undrive(fep->eq, &fep->domain->progress);
 		pmf_unref(&fep->eq->refs);
 	}
+	if (fep->srx)
+		pmf_unref(&fep->srx->refs);
 }

@@ -21,6 +21,41 @@ static size_t limit_of(const struct pmf_fep *fep, int optname)
 	}
 }
 
+static int get_size(size_t value, void *optval, size_t *optlen)
+{
+	if (*optlen < sizeof(size_t)) {
+		*optlen = sizeof(size_t);
+		return -FI_ETOOSMALL;
+	}
+	memcpy(optval, &value, sizeof(value));
+	*optlen = sizeof(size_t);
+	return 0;
+}
+
+int pmf_rctx_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
+{
+	struct pmf_rctx *rc = pmf_handle_of((struct fid_ep *)fid)->rctx;
+
+	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_MIN_MULTI_RECV)
+		return -FI_ENOPROTOOPT;
+	return get_size(atomic_load_explicit(&rc->min_multi, memory_order_relaxed), optval, optlen);
+}
+
+/* Acts on buffers that are posted from now on. */
+int pmf_rctx_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
+{
+	struct pmf_rctx *rc = pmf_handle_of((struct fid_ep *)fid)->rctx;
+	size_t value;
+
+	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_MIN_MULTI_RECV)
+		return -FI_ENOPROTOOPT;
+	if (optlen < sizeof(value))
+		return -FI_EINVAL;
+	memcpy(&value, optval, sizeof(value));
+	atomic_store_explicit(&rc->min_multi, value, memory_order_relaxed);
+	return 0;
+}
+
 int pmf_ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
 {
 	const struct pmf_fep *fep = pmf_fep_of(fid);
@@ -28,16 +63,11 @@ int pmf_ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optle
 
 	if (optname == FI_OPT_CM_DATA_SIZE && fep->ep->type == PMF_EP_MSG)
 		return pmf_cm_getopt(fid, level, optname, optval, optlen);
-
+	if (optname == FI_OPT_MIN_MULTI_RECV)
+		return pmf_rctx_getopt(fid, level, optname, optval, optlen);
 	if (level != FI_OPT_ENDPOINT || limit == SIZE_MAX)
 		return -FI_ENOPROTOOPT;
-	if (*optlen < sizeof(size_t)) {
-		*optlen = sizeof(size_t);
-		return -FI_ETOOSMALL;
-	}
-	*(size_t *)optval = limit;
-	*optlen = sizeof(size_t);
-	return 0;
+	return get_size(limit, optval, optlen);
 }
 
 #if FI_VERSION_GE(PMF_HEADERS, FI_VERSION(1, 22))
@@ -64,6 +94,8 @@ int pmf_ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t 
 	struct pmf_fep *fep = pmf_fep_of(fid);
 	int rc;
 
+	if (optname == FI_OPT_MIN_MULTI_RECV)
+		return pmf_rctx_setopt(fid, level, optname, optval, optlen);
 	if (level != FI_OPT_ENDPOINT || limit_of(fep, optname) == SIZE_MAX)
 		return -FI_ENOPROTOOPT;
 	if (optlen < sizeof(size_t))

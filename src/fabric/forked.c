@@ -229,6 +229,12 @@ static int no_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, st
 	return REFUSED;
 }
 
+static int no_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
+		      void *context)
+{
+	return REFUSED;
+}
+
 static int no_endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 			uint64_t flags, void *context)
 {
@@ -244,7 +250,7 @@ static struct fi_ops_domain no_domain_ops = {
 	.cntr_open = no_cntr_open,
 	.poll_open = no_poll_open,
 	.stx_ctx = pmf_nosys_stx_ctx,
-	.srx_ctx = pmf_nosys_srx_ctx,
+	.srx_ctx = no_srx_ctx,
 	.query_atomic = pmf_nosys_query_atomic,
 	.query_collective = pmf_nosys_query_collective,
 	.endpoint2 = no_endpoint2,
@@ -288,16 +294,26 @@ static void refuse_av(struct pmf_av *av)
 	av->fid.fid.ops = &no_fid;
 }
 
+static void refuse_handle(struct pmf_handle *h)
+{
+	h->fid.fid.ops = &no_fid;
+	h->fid.ops = &no_ep_ops;
+	h->fid.msg = &no_msg_ops;
+}
+
 static void refuse_ep(struct pmf_fep *fep)
 {
-	fep->ep->fid.fid.ops = &no_fid;
-	fep->ep->fid.ops = &no_ep_ops;
-	fep->ep->fid.msg = &no_msg_ops;
+	struct pmf_alias *alias;
+
+	refuse_handle(&fep->ep->handle);
+	TAILQ_FOREACH (alias, &fep->aliases, link)
+		refuse_handle(&alias->handle);
 }
 
 void pmf_forked_domain(struct pmf_domain *d)
 {
 	struct pmf_fcntr *cntr;
+	struct pmf_srx *srx;
 	struct pmf_fep *fep;
 	struct pmf_fcq *cq;
 	struct pmf_av *av;
@@ -306,6 +322,8 @@ void pmf_forked_domain(struct pmf_domain *d)
 	d->fid.ops = &no_domain_ops;
 	TAILQ_FOREACH (fep, &d->eps, link)
 		refuse_ep(fep);
+	TAILQ_FOREACH (srx, &d->srxs, link)
+		refuse_handle(&srx->handle);
 	TAILQ_FOREACH (av, &d->avs, link)
 		refuse_av(av);
 	TAILQ_FOREACH (cq, &d->cqs, link) {

@@ -10,20 +10,27 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_endpoint.h>
 
+#include "completion/cq.h"
 #include "fabric/param.h"
 
 /* The headers that this is compiled with. */
 #define PMF_HEADERS FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
 
-#define PMF_CAPS_PRIMARY (FI_MSG | FI_SEND | FI_RECV)
-#define PMF_CAPS_SECONDARY (FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define PMF_CAPS_PRIMARY (FI_MSG | FI_SEND | FI_RECV | FI_DIRECTED_RECV)
+#define PMF_CAPS_FREE (FI_MULTI_RECV | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM) /* set unasked \
+										   */
+#define PMF_CAPS_SECONDARY (PMF_CAPS_FREE | FI_SOURCE | FI_SOURCE_ERR)
 #define PMF_CAPS (PMF_CAPS_PRIMARY | PMF_CAPS_SECONDARY)
+#define PMF_TX_CAPS (FI_MSG | FI_SEND | FI_FENCE)
+#define PMF_RX_CAPS                                                                                \
+	(FI_MSG | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR)
+#define PMF_MSG_PREFIX_SIZE 8
 #define PMF_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
 /* Of FI_EP_MSG: what names a peer of many is not a connection's. */
 #define PMF_MSG_CAPS (PMF_CAPS & ~(FI_SOURCE | FI_SOURCE_ERR | FI_DIRECTED_RECV | FI_MULTICAST))
 #define PMF_LEVELS (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 #define PMF_TX_OP_FLAGS (FI_COMPLETION | FI_INJECT | PMF_LEVELS)
-#define PMF_RX_OP_FLAGS (FI_COMPLETION | FI_TRANSMIT_COMPLETE)
+#define PMF_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV | FI_TRANSMIT_COMPLETE)
 #define PMF_MSG_ORDER FI_ORDER_SAS
 #define PMF_PROTOCOL ((1u << 31) | 0x706d66u) /* the high bit: provider specific */
 #define PMF_PROTOCOL_VERSION 1
@@ -32,7 +39,7 @@
 #define PMF_MR_IOV_LIMIT 4
 #define PMF_CQ_DATA_SIZE 8
 #define PMF_MR_KEY_SIZE 8
-#define PMF_MAX_ERR_DATA 0
+#define PMF_MAX_ERR_DATA PMF_CQ_ERR_DATA /* the sender of FI_SOURCE_ERR */
 
 /** The member of fi_provider. -FI_ENODATA: nothing fits, the reason is logged. */
 int pmf_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
@@ -44,6 +51,9 @@ const char *pmf_info_check(const struct fi_info *hints);
 
 /** The same for the attributes that fi_endpoint(3) was given. */
 const char *pmf_info_check_ep(const struct fi_info *info);
+
+/** The same for fi_srx_context(3). @p a may be NULL. */
+const char *pmf_info_check_rx(const struct fi_rx_attr *a);
 
 /** Set all attributes of @p info but names and addresses. @p hints may be NULL. */
 void pmf_info_fill(struct fi_info *info, const struct fi_info *hints, enum fi_ep_type type,

@@ -27,7 +27,8 @@ static const char *check_ep(const struct fi_ep_attr *a)
 	CHECK(a->protocol_version <= PMF_PROTOCOL_VERSION, "ep_attr->protocol_version is newer");
 	CHECK(a->max_msg_size <= PMF_MAX_MSG_SIZE, "ep_attr->max_msg_size is too large");
 	CHECK(a->tx_ctx_cnt <= 1, "ep_attr->tx_ctx_cnt is above 1 or FI_SHARED_CONTEXT");
-	CHECK(a->rx_ctx_cnt <= 1, "ep_attr->rx_ctx_cnt is above 1 or FI_SHARED_CONTEXT");
+	CHECK(a->rx_ctx_cnt <= 1 || a->rx_ctx_cnt == FI_SHARED_CONTEXT,
+	      "ep_attr->rx_ctx_cnt is above 1");
 	CHECK(!a->auth_key_size, "ep_attr->auth_key_size is not 0");
 	return NULL;
 }
@@ -43,7 +44,7 @@ static const char *check_domain_counts(const struct fi_domain_attr *a)
 	CHECK(a->max_ep_tx_ctx <= 1, "domain_attr->max_ep_tx_ctx is above 1");
 	CHECK(a->max_ep_rx_ctx <= 1, "domain_attr->max_ep_rx_ctx is above 1");
 	CHECK(!a->max_ep_stx_ctx, "domain_attr->max_ep_stx_ctx is not 0");
-	CHECK(!a->max_ep_srx_ctx, "domain_attr->max_ep_srx_ctx is not 0");
+	CHECK(a->max_ep_srx_ctx <= PMF_ENDPOINTS, "domain_attr->max_ep_srx_ctx is too large");
 	CHECK(a->mr_iov_limit <= PMF_MR_IOV_LIMIT, "domain_attr->mr_iov_limit is too large");
 	CHECK(a->mr_key_size <= PMF_MR_KEY_SIZE, "domain_attr->mr_key_size is too large");
 	CHECK(a->cq_data_size <= PMF_CQ_DATA_SIZE, "domain_attr->cq_data_size is too large");
@@ -90,7 +91,7 @@ static const char *check_tx(const struct fi_tx_attr *a)
 	return NULL;
 }
 
-static const char *check_rx(const struct fi_rx_attr *a)
+const char *pmf_info_check_rx(const struct fi_rx_attr *a)
 {
 	if (!a)
 		return NULL;
@@ -110,13 +111,15 @@ const char *pmf_info_check(const struct fi_info *hints)
 	if (!hints)
 		return NULL;
 	CHECK(!(hints->caps & ~PMF_CAPS), "caps has what is not offered");
+	CHECK(!(hints->caps & FI_SOURCE_ERR) || (hints->caps & FI_SOURCE),
+	      "caps has FI_SOURCE_ERR without FI_SOURCE");
 	CHECK(hints->addr_format == FI_FORMAT_UNSPEC || hints->addr_format == FI_SOCKADDR ||
 		      pmf_addr_format_ok(hints->addr_format),
 	      "addr_format is not FI_SOCKADDR_IN, FI_SOCKADDR_IN6 or FI_ADDR_STR");
 	CHECK(!hints->handle || !hints->ep_attr || hints->ep_attr->type != FI_EP_RDM,
 	      "handle is set, and an FI_EP_RDM endpoint has no connections");
 	(void)((why = check_ep(hints->ep_attr)) || (why = check_domain(hints->domain_attr)) ||
-	       (why = check_tx(hints->tx_attr)) || (why = check_rx(hints->rx_attr)));
+	       (why = check_tx(hints->tx_attr)) || (why = pmf_info_check_rx(hints->rx_attr)));
 	return why;
 }
 
@@ -139,6 +142,6 @@ const char *pmf_info_check_ep(const struct fi_info *info)
 	CHECK(info->ep_attr && info->ep_attr->type != FI_EP_UNSPEC, "ep_attr->type is not set");
 	CHECK(!(info->caps & ~PMF_CAPS), "caps has what is not offered");
 	(void)((why = check_ep(info->ep_attr)) || (why = check_tx(info->tx_attr)) ||
-	       (why = check_rx(info->rx_attr)));
+	       (why = pmf_info_check_rx(info->rx_attr)));
 	return why;
 }

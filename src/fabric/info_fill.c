@@ -16,7 +16,7 @@ static uint64_t fill_caps(const struct fi_info *hints, enum fi_ep_type type)
 
 	if (!hints || !hints->caps)
 		return all;
-	caps = (hints->caps & all) | (PMF_CAPS_SECONDARY & all);
+	caps = (hints->caps & all) | (PMF_CAPS_FREE & all);
 	/* FI_MSG alone means both directions. */
 	if ((caps & FI_MSG) && !(caps & (FI_SEND | FI_RECV)))
 		caps |= FI_SEND | FI_RECV;
@@ -28,11 +28,11 @@ static size_t choose(size_t hinted, size_t fallback)
 	return hinted ? hinted : fallback;
 }
 
-static void fill_tx(struct fi_tx_attr *a, const struct fi_tx_attr *h, uint64_t caps,
+static void fill_tx(struct fi_tx_attr *a, const struct fi_tx_attr *h, uint64_t caps, uint64_t mode,
 		    const struct pmf_conf *conf)
 {
-	a->caps = caps & (FI_MSG | FI_SEND);
-	a->mode = 0;
+	a->caps = caps & PMF_TX_CAPS;
+	a->mode = mode;
 	a->op_flags = h ? h->op_flags : 0;
 	a->msg_order = PMF_MSG_ORDER;
 	a->comp_order = 0;
@@ -43,11 +43,11 @@ static void fill_tx(struct fi_tx_attr *a, const struct fi_tx_attr *h, uint64_t c
 	a->tclass = FI_TC_UNSPEC;
 }
 
-static void fill_rx(struct fi_rx_attr *a, const struct fi_rx_attr *h, uint64_t caps,
+static void fill_rx(struct fi_rx_attr *a, const struct fi_rx_attr *h, uint64_t caps, uint64_t mode,
 		    const struct pmf_conf *conf)
 {
-	a->caps = caps & (FI_MSG | FI_RECV);
-	a->mode = 0;
+	a->caps = caps & PMF_RX_CAPS;
+	a->mode = mode;
 	a->op_flags = h ? h->op_flags : 0;
 	a->msg_order = PMF_MSG_ORDER;
 	a->comp_order = 0;
@@ -55,15 +55,16 @@ static void fill_rx(struct fi_rx_attr *a, const struct fi_rx_attr *h, uint64_t c
 	a->iov_limit = conf->iov_limit;
 }
 
-static void fill_ep(struct fi_ep_attr *a, enum fi_ep_type type)
+static void fill_ep(struct fi_ep_attr *a, const struct fi_ep_attr *h, enum fi_ep_type type,
+		    uint64_t mode)
 {
 	a->type = type;
 	a->protocol = PMF_PROTOCOL;
 	a->protocol_version = PMF_PROTOCOL_VERSION;
 	a->max_msg_size = PMF_MAX_MSG_SIZE;
-	a->msg_prefix_size = 0;
+	a->msg_prefix_size = mode & FI_MSG_PREFIX ? PMF_MSG_PREFIX_SIZE : 0;
 	a->tx_ctx_cnt = 1;
-	a->rx_ctx_cnt = 1;
+	a->rx_ctx_cnt = h && h->rx_ctx_cnt == FI_SHARED_CONTEXT ? FI_SHARED_CONTEXT : 1;
 }
 
 static enum fi_progress fill_progress(enum fi_progress hinted)
@@ -92,7 +93,7 @@ static void fill_domain(struct fi_domain_attr *a, const struct fi_domain_attr *h
 	a->max_ep_tx_ctx = 1;
 	a->max_ep_rx_ctx = 1;
 	a->max_ep_stx_ctx = 0;
-	a->max_ep_srx_ctx = 0;
+	a->max_ep_srx_ctx = PMF_ENDPOINTS;
 	a->cntr_cnt = PMF_OBJECTS;
 	a->mr_iov_limit = PMF_MR_IOV_LIMIT;
 	a->caps = PMF_DOMAIN_CAPS;
@@ -106,9 +107,9 @@ void pmf_info_fill(struct fi_info *info, const struct fi_info *hints, enum fi_ep
 		   const struct pmf_conf *conf)
 {
 	info->caps = fill_caps(hints, type);
-	info->mode = 0;
-	fill_tx(info->tx_attr, hints ? hints->tx_attr : NULL, info->caps, conf);
-	fill_rx(info->rx_attr, hints ? hints->rx_attr : NULL, info->caps, conf);
-	fill_ep(info->ep_attr, type);
+	info->mode = hints ? hints->mode & FI_MSG_PREFIX : 0;
+	fill_tx(info->tx_attr, hints ? hints->tx_attr : NULL, info->caps, info->mode, conf);
+	fill_rx(info->rx_attr, hints ? hints->rx_attr : NULL, info->caps, info->mode, conf);
+	fill_ep(info->ep_attr, hints ? hints->ep_attr : NULL, type, info->mode);
 	fill_domain(info->domain_attr, hints ? hints->domain_attr : NULL);
 }

@@ -52,12 +52,6 @@ int pmf_nosys_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr, struct
 	return -FI_ENOSYS;
 }
 
-int pmf_nosys_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
-		      void *context)
-{
-	return -FI_ENOSYS;
-}
-
 int pmf_nosys_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
 			   struct fi_atomic_attr *attr, uint64_t flags)
 {
@@ -78,6 +72,16 @@ int pmf_nosys_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr, str
 
 int pmf_nosys_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
 		     void *context)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_setname(fid_t fid, void *addr, size_t addrlen)
+{
+	return -FI_ENOSYS;
+}
+
+int pmf_nosys_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	return -FI_ENOSYS;
 }

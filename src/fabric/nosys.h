@@ -37,8 +37,6 @@ int pmf_nosys_scalable_ep(struct fid_domain *domain, struct fi_info *info, struc
 			  void *context);
 int pmf_nosys_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
 		      void *context);
-int pmf_nosys_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
-		      void *context);
 int pmf_nosys_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
 			   struct fi_atomic_attr *attr, uint64_t flags);
 int pmf_nosys_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
@@ -51,6 +49,8 @@ int pmf_nosys_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr, str
 		     void *context);
 
 /* fi_ops_cm */
+int pmf_nosys_setname(fid_t fid, void *addr, size_t addrlen);
+int pmf_nosys_getname(fid_t fid, void *addr, size_t *addrlen);
 int pmf_nosys_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen);
 int pmf_nosys_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen);
 int pmf_nosys_listen(struct fid_pep *pep);

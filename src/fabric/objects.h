@@ -18,7 +18,7 @@
 #include "completion/cq.h"
 #include "completion/eq.h"
 #include "fabric/av_table.h"
-#include "msg/ep.h"
+#include "msg/ep_state.h"
 #include "msg/peers.h"
 #include "msg/stack.h"
 
@@ -44,6 +44,7 @@ struct pmf_domain {
 	/* feeds of CQs and counters, binding, and the lists */
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, pmf_fep) eps;
+	TAILQ_HEAD(, pmf_srx) srxs;
 	TAILQ_HEAD(, pmf_av) avs;
 	TAILQ_HEAD(, pmf_fcq) cqs;
 	TAILQ_HEAD(, pmf_fcntr) cntrs;
@@ -74,9 +75,28 @@ struct pmf_fcntr {
 	TAILQ_ENTRY(pmf_fcntr) link;
 };
 
+/* A shared receive context. */
+struct pmf_srx {
+	struct pmf_handle handle; /* first; its ep is NULL */
+	struct pmf_domain *domain;
+	struct pmf_av *av;	   /* of the RDM endpoints bound to it; the domain's lock */
+	_Atomic int refs;	   /* bound endpoints */
+	TAILQ_ENTRY(pmf_srx) link; /* domain->srxs */
+};
+
+/* Another handle of an endpoint. */
+struct pmf_alias {
+	struct pmf_handle handle;    /* first */
+	TAILQ_ENTRY(pmf_alias) link; /* fep->aliases */
+};
+
 /* fabric's part of an endpoint. */
 struct pmf_fep {
 	struct pmf_ep *ep;
+	bool closed; /* its own handle is; the endpoint goes with the last alias. The domain's lock
+		      */
+	TAILQ_HEAD(, pmf_alias) aliases; /* the domain's lock */
+	struct pmf_srx *srx;
 	struct pmf_domain *domain;
 	struct pmf_av *av;
 	struct pmf_eq *eq;
@@ -119,6 +139,8 @@ int pmf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_e
 int pmf_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **set);
 int pmf_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 		      void *context);
+int pmf_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
+		 void *context);
 extern struct fi_ops_mr pmf_ops_mr;
 
 /** fi_trywait: 0 when all of @p fids are armed and empty, else -FI_EAGAIN. */

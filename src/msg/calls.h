@@ -12,6 +12,7 @@
 #include <rdma/fi_eq.h>
 
 extern struct fi_ops_msg pmf_ops_msg;	/* an endpoint's, enabled or not: the calls look themselves */
+extern struct fi_ops_msg pmf_ops_srx;	/* a shared receive context's: it sends nothing */
 extern struct fi_ops_cq pmf_ops_cq;	/* read, readfrom, readerr, sread, sreadfrom, signal, strerror */
 extern struct fi_ops_eq pmf_ops_eq;	/* read, readerr, write, sread */
 extern struct fi_ops_cntr pmf_ops_cntr; /* read, readerr, add, set, wait, adderr, seterr */

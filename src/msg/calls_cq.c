@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "completion/cq.h"
+#include "msg/addr.h"
 #include "msg/stack.h"
 #include "msg/waiting.h"
 
@@ -33,16 +34,36 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	return cq_readfrom(fid, buf, count, NULL);
 }
 
+/* The raw address of a sender that the AV does not know: in the caller's buffer, or in ours. */
+static void put_sender(struct pmf_cq *cq, struct fi_cq_err_entry *buf, const struct pmf_addr *sender)
+{
+	size_t len = sizeof(cq->err_data);
+
+	if (pmf_addr_put(sender, cq->addr_format, cq->err_data, &len))
+		len = 0;
+	if (buf->err_data_size) {
+		len = PMF_MIN(len, buf->err_data_size);
+		memcpy(buf->err_data, cq->err_data, len);
+	} else {
+		buf->err_data = cq->err_data;
+	}
+	buf->err_data_size = len;
+}
+
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
 {
 	struct pmf_cq *cq = cq_of(fid);
 	struct pmf_progress *p = cq->progress;
-	ssize_t n = pmf_cq_take_err(cq, buf, flags, p->api_version);
+	struct pmf_addr sender;
+	ssize_t n = pmf_cq_take_err(cq, buf, flags, p->api_version, &sender);
 
-	if (n != -FI_EAGAIN)
-		return n;
-	pmf_progress_run(p);
-	return pmf_cq_take_err(cq, buf, flags, p->api_version);
+	if (n == -FI_EAGAIN) {
+		pmf_progress_run(p);
+		n = pmf_cq_take_err(cq, buf, flags, p->api_version, &sender);
+	}
+	if (n == 1 && buf->err == FI_EADDRNOTAVAIL && p->api_version >= FI_VERSION(1, 5))
+		put_sender(cq, buf, &sender);
+	return n;
 }
 
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,

@@ -12,7 +12,7 @@
 
 #define TX_FLAGS                                                                                   \
 	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_INJECT_COMPLETE |            \
-	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_FENCE)
 
 /* One call's arguments. */
 struct post {
@@ -124,9 +124,9 @@ static inline void fill(struct pmf_tx *tx, const struct post *p, size_t len)
 		item->buf = count ? tx->iov[0].iov_base : NULL;
 }
 
-static inline __attribute__((always_inline)) ssize_t post(struct fid_ep *fid, const struct post *p)
+static inline __attribute__((always_inline)) ssize_t post_bytes(struct pmf_ep *ep,
+								 const struct post *p)
 {
-	struct pmf_ep *ep = pmf_ep_of(fid);
 	ssize_t len = check(ep, p);
 	struct pmf_tx *tx;
 	void *entry;
@@ -142,6 +142,8 @@ static inline __attribute__((always_inline)) ssize_t post(struct fid_ep *fid, co
 	tx->context = p->silent ? NULL : p->context;
 	if (!p->silent && (!ep->tx_selective || (p->flags & FI_COMPLETION)))
 		tx->flags = PMF_XF_COMPLETION;
+	if (pmf_unlikely(p->flags & FI_FENCE))
+		tx->flags |= PMF_XF_FENCE;
 	fill(tx, p, (size_t)len);
 	/* cannot fail: the ring has room for every transfer of the endpoint */
 	pmf_tsan_give(ep->tx_ring);
@@ -151,12 +153,34 @@ static inline __attribute__((always_inline)) ssize_t post(struct fid_ep *fid, co
 	return 0;
 }
 
+/* FI_MSG_PREFIX: the first bytes are the provider's and do not travel. */
+static __attribute__((noinline)) ssize_t post_prefixed(struct pmf_ep *ep, const struct post *p)
+{
+	struct iovec iov[PMF_IOV_LIMIT];
+	struct post q = *p;
+
+	if (p->count > ep->iov_limit || !p->count || p->iov[0].iov_len < ep->prefix)
+		return pmf_call_refuse(ep, -FI_EINVAL);
+	memcpy(iov, p->iov, p->count * sizeof(*iov));
+	iov[0].iov_base = (uint8_t *)iov[0].iov_base + ep->prefix;
+	iov[0].iov_len -= ep->prefix;
+	q.iov = iov;
+	return post_bytes(ep, &q);
+}
+
+static inline __attribute__((always_inline)) ssize_t post(struct fid_ep *fid, const struct post *p)
+{
+	struct pmf_ep *ep = pmf_ep_of(fid);
+
+	return pmf_unlikely(ep->prefix) ? post_prefixed(ep, p) : post_bytes(ep, p);
+}
+
 static ssize_t ep_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
 		       void *context)
 {
 	struct iovec iov = {(void *)(uintptr_t)buf, len};
 	struct post p = {.iov = &iov, .count = 1, .dest = dest, .context = context,
-			 .flags = pmf_ep_of(ep)->tx_op_flags};
+			 .flags = pmf_handle_of(ep)->tx_op_flags};
 
 	return post(ep, &p);
 }
@@ -165,7 +189,7 @@ static ssize_t ep_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc,
 			fi_addr_t dest, void *context)
 {
 	struct post p = {.iov = iov, .count = count, .dest = dest, .context = context,
-			 .flags = pmf_ep_of(ep)->tx_op_flags};
+			 .flags = pmf_handle_of(ep)->tx_op_flags};
 
 	return post(ep, &p);
 }
@@ -195,7 +219,7 @@ static ssize_t ep_senddata(struct fid_ep *ep, const void *buf, size_t len, void 
 {
 	struct iovec iov = {(void *)(uintptr_t)buf, len};
 	struct post p = {.iov = &iov, .count = 1, .dest = dest, .context = context, .data = data,
-			 .flags = pmf_ep_of(ep)->tx_op_flags | FI_REMOTE_CQ_DATA};
+			 .flags = pmf_handle_of(ep)->tx_op_flags | FI_REMOTE_CQ_DATA};
 
 	return post(ep, &p);
 }

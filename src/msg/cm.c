@@ -209,8 +209,8 @@ int pmf_cm_accept(struct pmf_ep *ep, const void *data, size_t len)
 	} else if (!ep->request) {
 		err = -EINVAL;
 	} else if (!ef) {
-		atomic_store_explicit(&ep->state, PMF_EP_ENDED, memory_order_release);
-		pmf_cm_flush(e, ep);
+		pmf_cm_ended(ep);
+		pmf_rctx_flush(e, ep);
 		err = -ECONNABORTED;
 	} else {
 		pmf_connreq_free(ep->request);
@@ -256,14 +256,14 @@ int pmf_cm_shutdown(struct pmf_ep *ep)
 		err = ep->state == PMF_EP_ENDED || ep->state == PMF_EP_DRAINING ? 0 : -ENOTCONN;
 		goto out;
 	}
-	pmf_engine_receives(e, ep, now);
+	pmf_engine_receives(e, ep->rctx, now);
 	pmf_engine_submit(e, ep, now);
-	atomic_store_explicit(&ep->state, PMF_EP_ENDED, memory_order_release);
+	pmf_cm_ended(ep);
 	cancel_sends(e, ep);
+	pmf_fence_end(e, ef, FI_ECANCELED);
 	pmf_match_flow_end(e, ef, FI_ECANCELED);
-	pmf_cm_flush(e, ep);
-	while (!TAILQ_EMPTY(&ep->unexpected))
-		pmf_stub_put(e, TAILQ_FIRST(&ep->unexpected));
+	pmf_rctx_flush(e, ep);
+	pmf_rctx_forget(e, ep);
 	pmf_cm_event(e, ep, FI_SHUTDOWN, NULL, 0);
 	pmf_cm_close(e, ef->cm, now);
 	pmf_engine_transmit(e, now);

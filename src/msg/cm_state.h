@@ -63,7 +63,7 @@ void pmf_cm_send(struct pmf_cm *cm, enum pmf_item_kind kind, enum pmf_reason rea
 /** Nothing more from our side: CLOSE goes now or when what was injected has arrived. */
 void pmf_cm_close(struct pmf_engine *e, struct pmf_cm *cm, pmf_ns_t now);
 /** Receives of an endpoint whose connection is over end in FI_ECANCELED. */
-void pmf_cm_flush(struct pmf_engine *e, struct pmf_ep *ep);
+void pmf_cm_ended(struct pmf_ep *ep);
 
 /* cm_event.c; any of these may come to nothing for want of memory, which is counted */
 void pmf_cm_event(struct pmf_engine *e, struct pmf_ep *ep, uint32_t event, const void *data, size_t len);

@@ -16,11 +16,14 @@ static void tx_free(struct pmf_tx *tx)
 	rte_ring_sp_enqueue(tx->ep->tx_free, tx);
 }
 
-static void rx_free(struct pmf_rx *rx)
+static inline void rx_free(struct pmf_rx *rx)
 {
-	rx->flags = 0;
-	pmf_tsan_give(rx->ep->rx_free);
-	rte_ring_sp_enqueue(rx->ep->rx_free, rx);
+	if (pmf_unlikely(rx->flags & PMF_XF_PART)) {
+		pmf_part_put(rx);
+	} else {
+		pmf_tsan_give(rx->rctx->free);
+		rte_ring_sp_enqueue(rx->rctx->free, rx);
+	}
 }
 
 static inline void mark_dirty(struct pmf_engine *e, struct pmf_cq_feed *feed)
@@ -117,11 +120,52 @@ void pmf_complete_early(struct pmf_engine *e, struct pmf_tx *tx, int err)
 		tx->flags |= PMF_XF_STALLED;
 }
 
+static inline void rx_entry(struct pmf_cqe *cqe, const struct pmf_rx *rx)
+{
+	*cqe = (struct pmf_cqe){
+		.context = rx->context,
+		.flags = FI_RECV | FI_MSG | (rx->has_data ? FI_REMOTE_CQ_DATA : 0),
+		.len = rx->total,
+		.data = rx->data,
+		.src = rx->src | rx->ep->no_src,
+		.err = rx->err,
+		.prov_errno = rx->err,
+	};
+	if (pmf_unlikely(rx->err)) {
+		cqe->len = PMF_MIN(rx->got, rx->cap);
+		cqe->olen = rx->err == FI_ETRUNC ? rx->total - rx->cap : 0;
+	}
+}
+
+/* FI_MSG_PREFIX, FI_SOURCE_ERR, and parts of multi-receive buffers. */
+static void complete_odd(struct pmf_engine *e, struct pmf_rx *rx, bool due)
+{
+	bool last = (rx->flags & PMF_XF_PART) && pmf_multi_ended(rx);
+	uint8_t prefix = rx->rctx->prefix;
+	struct pmf_cqe cqe;
+
+	if (!rx->err && !due && !last) {
+		rx_free(rx);
+		return;
+	}
+	rx_entry(&cqe, rx);
+	cqe.len += prefix;
+	if (rx->flags & PMF_XF_PART)
+		cqe.buf = (uint8_t *)rx->iov[0].iov_base - prefix;
+	if (last)
+		cqe.flags |= FI_MULTI_RECV;
+	if (!rx->err && rx->src == FI_ADDR_NOTAVAIL && rx->ep->source_err)
+		pmf_cqe_set_unknown(&cqe, &rx->from);
+	if (put(e, rx->ep->rx_cq, &cqe, &rx->pending))
+		rx_free(rx);
+}
+
 /** A receive is over: whole, cut, or in error (rx->err). */
 void pmf_complete_rx(struct pmf_engine *e, struct pmf_rx *rx)
 {
 	struct pmf_ep *ep = rx->ep;
 	struct pmf_cqe cqe;
+	bool due = (rx->flags & PMF_XF_COMPLETION) || !ep->rx_selective;
 
 	if (pmf_unlikely(!rx->err && rx->total > rx->cap)) {
 		rx->err = FI_ETRUNC;
@@ -134,29 +178,38 @@ void pmf_complete_rx(struct pmf_engine *e, struct pmf_rx *rx)
 		ep->stats.rx_errors++;
 	}
 	count(e, ep->rx_cntr, rx->err, rx->total);
-	if (!rx->err && !(rx->flags & PMF_XF_COMPLETION)) {
+	if (pmf_unlikely((rx->flags & (PMF_XF_PART | PMF_XF_PREFIX)) || ep->source_err)) {
+		complete_odd(e, rx, due);
+		return;
+	}
+	if (!rx->err && !due) {
 		rx_free(rx);
 		return;
 	}
-	cqe = (struct pmf_cqe){
-		.context = rx->context,
-		.flags = FI_RECV | FI_MSG | (rx->has_data ? FI_REMOTE_CQ_DATA : 0),
-		.len = rx->total,
-		.data = rx->data,
-		.src = rx->src,
-		.err = rx->err,
-		.prov_errno = rx->err,
-	};
-	if (pmf_unlikely(rx->err)) {
-		cqe.len = PMF_MIN(rx->got, rx->cap);
-		cqe.olen = rx->err == FI_ETRUNC ? rx->total - rx->cap : 0;
-	}
+	rx_entry(&cqe, rx);
 	if (put(e, ep->rx_cq, &cqe, &rx->pending))
 		rx_free(rx);
 }
 
+/** A posted receive, not a part, is cancelled; rx->ep says whose CQ hears of it. */
+void pmf_complete_canceled(struct pmf_engine *e, struct pmf_rx *rx)
+{
+	struct pmf_cqe cqe = {
+		.context = rx->context,
+		.flags = FI_RECV | FI_MSG | (rx->flags & PMF_XF_MULTI ? FI_MULTI_RECV : 0),
+		.src = FI_ADDR_NOTAVAIL,
+		.err = FI_ECANCELED,
+		.prov_errno = FI_ECANCELED,
+	};
+
+	rx->ep->stats.rx_errors++;
+	count(e, rx->ep->rx_cntr, FI_ECANCELED, 0);
+	if (put(e, rx->ep->rx_cq, &cqe, &rx->pending))
+		rx_free(rx);
+}
+
 /* The transfer around a pending completion, back to its free ring. */
-static void pending_free(struct pmf_cq_pending *p)
+void pmf_complete_drop(struct pmf_cq_pending *p)
 {
 	if (p->cqe.flags & FI_SEND) {
 		struct pmf_tx *tx = pmf_container_of(p, struct pmf_tx, pending);
@@ -180,7 +233,7 @@ void pmf_complete_retry(struct pmf_engine *e)
 		while ((p = STAILQ_FIRST(&feed->pending)) && pmf_cq_feed_write(feed, &p->cqe)) {
 			STAILQ_REMOVE_HEAD(&feed->pending, link);
 			mark_dirty(e, feed);
-			pending_free(p);
+			pmf_complete_drop(p);
 		}
 		if (!p)
 			LIST_REMOVE(feed, stalled);

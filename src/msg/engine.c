@@ -101,6 +101,7 @@ int pmf_engine_open(struct pmf_queue *q, const struct pmf_conf *conf, struct pmf
 	TAILQ_INIT(&e->eps);
 	TAILQ_INIT(&e->orphans);
 	TAILQ_INIT(&e->cms);
+	TAILQ_INIT(&e->shared);
 	pmf_busy_init(e);
 	LIST_INIT(&e->stalled);
 	pmf_wheel_init(&e->wheel, pmf_clock_ns());
@@ -137,20 +138,20 @@ void pmf_engine_close(struct pmf_engine *e)
 
 /* ---- the pass ---- */
 
-bool pmf_engine_receives(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
+bool pmf_engine_receives(struct pmf_engine *e, struct pmf_rctx *rc, pmf_ns_t now)
 {
 	void *rx[32];
 	unsigned int n, all = 0;
 
+	if (pmf_unlikely(rc->starved) && rc->nparts_free)
+		pmf_match_again(e, rc, NULL, now);
 	do {
-		n = rte_ring_sc_dequeue_burst(ep->rx_ring, rx, PMF_ARRAY_SIZE(rx), NULL);
-		pmf_tsan_take(ep->rx_ring);
+		n = rte_ring_sc_dequeue_burst(rc->ring, rx, PMF_ARRAY_SIZE(rx), NULL);
+		pmf_tsan_take(rc->ring);
 		for (unsigned int i = 0; i < n; i++)
-			pmf_match_posted(e, ep, rx[i], now);
+			pmf_match_posted(e, rc, rx[i], now);
 		all += n;
 	} while (n == PMF_ARRAY_SIZE(rx));
-	if (pmf_unlikely(ep->state > PMF_EP_ENABLED))
-		pmf_cm_receives(e, ep);
 	return all;
 }
 
@@ -172,6 +173,7 @@ static bool run_timers(struct pmf_engine *e, pmf_ns_t now)
 bool pmf_engine_pass(struct pmf_engine *e)
 {
 	pmf_ns_t now = pmf_clock_ns();
+	struct pmf_rctx *rc;
 	struct pmf_ep *ep;
 	bool busy = false;
 
@@ -182,11 +184,17 @@ bool pmf_engine_pass(struct pmf_engine *e)
 	if (pmf_unlikely(atomic_load_explicit(&e->announced, memory_order_relaxed)))
 		pmf_busy_collect(e);
 	TAILQ_FOREACH(ep, &e->busy, busy_link) {
-		if (!pmf_engine_receives(e, ep, now))
+		bool any = pmf_engine_receives(e, ep->rctx, now);
+
+		if (pmf_unlikely(ep->state > PMF_EP_ENABLED))
+			pmf_cm_receives(e, ep);
+		if (!any)
 			continue;
 		ep->busy_at = now;
 		busy = true;
 	}
+	TAILQ_FOREACH(rc, &e->shared, link)
+		busy |= pmf_engine_receives(e, rc, now);
 	if (pmf_engine_receive(e, now)) {
 		busy = true;
 		e->idle_rx = 0;

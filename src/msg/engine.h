@@ -46,6 +46,7 @@ struct pmf_eflow {
 	struct pmf_rxq bodies;	 /* of those the invited ones */
 	struct pmf_stubq stubs;
 	uint32_t awaited; /* messages whose bytes are to come: the peer is watched meanwhile */
+	struct pmf_itemq fenced; /* sends behind a fence (FI_FENCE), not in the flow yet */
 	struct rte_mbuf **held; /* frames ahead of order, by packet number; behind the active part */
 	uint32_t nheld;
 	pmf_ns_t quiet_since; /* 0: something was under way at the last look */
@@ -69,6 +70,7 @@ struct pmf_engine {
 	bool manual_acks; /* the reader drives: two empty passes flush acknowledgements */
 	struct pmf_eflowq ready, acks, actives;
 	struct pmf_epq eps, orphans;
+	TAILQ_HEAD(, pmf_rctx) shared; /* receive contexts of several endpoints */
 	struct pmf_epq busy; /* of eps those that have posted lately: what a pass looks at */
 	bool can_forget;     /* endpoints leave it: the kernel has membarrier(2) */
 	_Atomic(struct pmf_ep *) announced PMF_CACHE_ALIGNED; /* pushed by posters, taken by the owner */
@@ -142,8 +144,8 @@ bool pmf_engine_pass(struct pmf_engine *e);
 /** The tx half for a poster: what @p ep has posted goes to its flows; @p batch: sent even if they are busy. */
 void pmf_engine_kick(struct pmf_engine *e, struct pmf_ep *ep, bool batch);
 
-/** Take over the receives posted on @p ep. @return whether there were any. */
-bool pmf_engine_receives(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now);
+/** Take over the receives posted on @p rc. @return whether there were any. */
+bool pmf_engine_receives(struct pmf_engine *e, struct pmf_rctx *rc, pmf_ns_t now);
 
 /* engine_busy.c */
 void pmf_busy_init(struct pmf_engine *e);
@@ -158,6 +160,10 @@ void pmf_engine_release_held(struct pmf_engine *e, struct pmf_eflow *ef);
 /* engine_tx.c */
 bool pmf_engine_submit(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now);
 bool pmf_engine_transmit(struct pmf_engine *e, pmf_ns_t now);
+/** Sends that waited for all earlier ones go to the flow, as far as fences let them. */
+void pmf_fence_release(struct pmf_eflow *ef);
+/** The flow is over: what waits behind a fence ends in @p error, positive. */
+void pmf_fence_end(struct pmf_engine *e, struct pmf_eflow *ef, int error);
 /** One packet of this flow now, whatever its turn. */
 void pmf_engine_transmit_one(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now);
 void pmf_engine_flush_acks(struct pmf_engine *e, pmf_ns_t now);
@@ -185,7 +191,12 @@ void pmf_eflow_rename(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_
 		      fi_addr_t old, fi_addr_t fi_addr);
 
 /* match.c */
-void pmf_match_posted(struct pmf_engine *e, struct pmf_ep *ep, struct pmf_rx *rx, pmf_ns_t now);
+void pmf_match_posted(struct pmf_engine *e, struct pmf_rctx *rc, struct pmf_rx *rx, pmf_ns_t now);
+/**
+ * Waiting messages meet posted receives once more: sources have become known, a part is free, or @p rx has
+ * just been posted (else NULL). Not from within the processing of a packet.
+ */
+void pmf_match_again(struct pmf_engine *e, struct pmf_rctx *rc, struct pmf_rx *rx, pmf_ns_t now);
 void pmf_match_start(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec);
 int pmf_match_cont(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec);
 int pmf_match_body(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec);
@@ -226,7 +237,10 @@ void pmf_cm_tick(struct pmf_engine *e, pmf_ns_t now);
 void pmf_complete_early(struct pmf_engine *e, struct pmf_tx *tx, int err);
 void pmf_complete_tx(struct pmf_engine *e, struct pmf_tx *tx, int err);
 void pmf_complete_rx(struct pmf_engine *e, struct pmf_rx *rx);
+void pmf_complete_canceled(struct pmf_engine *e, struct pmf_rx *rx);
 void pmf_complete_retry(struct pmf_engine *e);
+/** A completion that waited for room is not wanted any more: its transfer is free. */
+void pmf_complete_drop(struct pmf_cq_pending *p);
 void pmf_complete_wake(struct pmf_engine *e);
 
 /* ep_close.c: an orphan has nothing left to send, or its time is over. */
@@ -235,5 +249,7 @@ void pmf_ep_reap(struct pmf_engine *e, pmf_ns_t now);
 void pmf_ep_drop_port(struct pmf_ep *ep);
 /** Memory only: never enabled, or off its engine. */
 void pmf_ep_free(struct pmf_ep *ep);
+/* ep.c: a ring of free transfers and one of posted ones, to be freed by free(3). @return 0, -ENOMEM */
+int pmf_rings_open(struct rte_ring **free_ring, struct rte_ring **ring, uint32_t entries, bool many);
 
 #endif

@@ -56,7 +56,7 @@ void pmf_busy_collect(struct pmf_engine *e)
 
 static bool has_posts(const struct pmf_ep *ep)
 {
-	return rte_ring_count(ep->tx_ring) || rte_ring_count(ep->rx_ring);
+	return rte_ring_count(ep->tx_ring) || rte_ring_count(ep->rctx->ring);
 }
 
 /*

@@ -163,28 +163,21 @@ bool pmf_cm_over(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 
 /* ---- ends ---- */
 
-void pmf_cm_flush(struct pmf_engine *e, struct pmf_ep *ep)
+/** No receive is taken any more. */
+void pmf_cm_ended(struct pmf_ep *ep)
 {
-	struct pmf_rx *rx;
-
-	while ((rx = TAILQ_FIRST(&ep->posted))) {
-		TAILQ_REMOVE(&ep->posted, rx, link);
-		ep->nposted--;
-		rx->err = FI_ECANCELED;
-		rx->total = rx->got = 0;
-		rx->has_data = false;
-		rx->src = FI_ADDR_NOTAVAIL;
-		pmf_complete_rx(e, rx);
-	}
+	atomic_store_explicit(&ep->state, PMF_EP_ENDED, memory_order_release);
+	if (ep->handle.rctx == ep->rctx)
+		atomic_store_explicit(&ep->rctx->open, false, memory_order_release);
 }
 
 /** Receives were posted on an endpoint whose connection is over: kept messages first, then nothing more. */
 void pmf_cm_receives(struct pmf_engine *e, struct pmf_ep *ep)
 {
-	if (ep->state == PMF_EP_DRAINING && TAILQ_EMPTY(&ep->unexpected))
-		atomic_store_explicit(&ep->state, PMF_EP_ENDED, memory_order_release);
+	if (ep->state == PMF_EP_DRAINING && !pmf_rctx_keeps(ep))
+		pmf_cm_ended(ep);
 	if (ep->state == PMF_EP_ENDED)
-		pmf_cm_flush(e, ep);
+		pmf_rctx_flush(e, ep);
 }
 
 /* What a program is told when its request came to nothing. */
@@ -199,11 +192,14 @@ static void ep_end(struct pmf_engine *e, struct pmf_ep *ep, struct pmf_cm *cm, i
 	pmf_ns_t now = atomic_load_explicit(&e->last_pass, memory_order_relaxed);
 	bool kept;
 
-	pmf_engine_receives(e, ep, now);
-	kept = !TAILQ_EMPTY(&ep->unexpected);
-	atomic_store_explicit(&ep->state, kept ? PMF_EP_DRAINING : PMF_EP_ENDED, memory_order_release);
+	pmf_engine_receives(e, ep->rctx, now);
+	kept = pmf_rctx_keeps(ep);
+	if (kept)
+		atomic_store_explicit(&ep->state, PMF_EP_DRAINING, memory_order_release);
+	else
+		pmf_cm_ended(ep);
 	pmf_engine_submit(e, ep, now);
-	pmf_cm_flush(e, ep);
+	pmf_rctx_flush(e, ep);
 	if (was)
 		pmf_cm_event(e, ep, FI_SHUTDOWN, NULL, 0);
 	else

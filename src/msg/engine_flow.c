@@ -59,24 +59,24 @@ void pmf_eflow_rename(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_
 		      fi_addr_t old, fi_addr_t fi_addr)
 {
 	struct pmf_eflow *ef = pmf_eflow_find(e, ep->addr.port, addr);
+	struct pmf_rctx *rc = ep->rctx;
 	struct pmf_stub *s;
 	struct pmf_rx *rx;
 
 	if (old != FI_ADDR_NOTAVAIL && slot_of(ep, old))
 		*slot_of(ep, old) = NULL;
-	/* messages of a flow that is gone: the next peer with this fi_addr_t did not send them */
-	TAILQ_FOREACH(s, &ep->unexpected, link)
-		if (!s->flow && s->src == old)
-			s->src = FI_ADDR_NOTAVAIL;
-	if (!ef)
-		return;
-	ef->fi_addr = FI_ADDR_NOTAVAIL;
-	if (fi_addr != FI_ADDR_NOTAVAIL)
-		slot_set(ep, fi_addr, ef);
-	TAILQ_FOREACH(s, &ef->stubs, flow_link)
-		s->src = ef->fi_addr;
-	TAILQ_FOREACH(rx, &ef->rx_order, order)
-		rx->src = ef->fi_addr;
+	if (ef) {
+		ef->fi_addr = FI_ADDR_NOTAVAIL;
+		if (fi_addr != FI_ADDR_NOTAVAIL)
+			slot_set(ep, fi_addr, ef);
+		TAILQ_FOREACH(rx, &ef->rx_order, order)
+			rx->src = ef->fi_addr;
+	}
+	TAILQ_FOREACH(s, &rc->unexpected, link)
+		if (s->ep == ep && pmf_addr_eq(&s->peer, addr))
+			s->src = fi_addr;
+	if (fi_addr != FI_ADDR_NOTAVAIL && rc->ndirected)
+		pmf_match_again(e, rc, NULL, pmf_clock_ns());
 }
 
 /* ---- opening ---- */
@@ -139,6 +139,7 @@ struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep, const 
 	ef->peer = *peer;
 	ef->local_port = ep->addr.port;
 	ef->fi_addr = FI_ADDR_NOTAVAIL;
+	STAILQ_INIT(&ef->fenced);
 	TAILQ_INIT(&ef->rx_order);
 	TAILQ_INIT(&ef->bodies);
 	TAILQ_INIT(&ef->stubs);
@@ -313,6 +314,8 @@ bool pmf_eflow_settle(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 		pmf_eflow_free(e, ef, ef->flow.error);
 		return false;
 	}
+	if (pmf_unlikely(!STAILQ_EMPTY(&ef->fenced)))
+		pmf_fence_release(ef);
 	if (!ef->ready && (pmf_flow_wants_tx(&ef->flow, now) || pmf_flow_needs_active(&ef->flow))) {
 		ef->ready = true;
 		TAILQ_INSERT_TAIL(&e->ready, ef, ready_link);
@@ -332,6 +335,7 @@ void pmf_eflow_free(struct pmf_engine *e, struct pmf_eflow *ef, int error)
 	if (ef->flow.state != PMF_FLOW_DEAD)
 		pmf_flow_kill(&ef->flow, error);
 	pmf_eflow_drain(e, ef);
+	pmf_fence_end(e, ef, ef->cm ? FI_ECANCELED : error);
 	pmf_match_flow_end(e, ef, ef->cm ? FI_ECANCELED : error);
 	deactivate(e, ef);
 	if (ef->ready)

@@ -177,7 +177,7 @@ static bool can_take(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *
 	starts = count_starts(p, len, &data);
 	if (orphan)
 		return !data;
-	return starts <= (int)(e->nstub_free + ef->ep->nposted);
+	return starts <= (int)(e->nstub_free + pmf_rctx_sure(ef->ep->rctx));
 }
 
 static int records(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *p, size_t len,

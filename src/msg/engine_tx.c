@@ -9,6 +9,42 @@
 
 #define ACK_GRACE (2 * PMF_NS_PER_US) /* a worker's passes are quicker than any answer */
 
+/* ---- fences ---- */
+
+/* Every send that the flow was given is over, and its entry written. */
+static bool sends_over(const struct pmf_flow *f)
+{
+	return STAILQ_EMPTY(&f->txq[PMF_Q_SEND].items) && STAILQ_EMPTY(&f->txq[PMF_Q_BODY].items) &&
+	       TAILQ_EMPTY(&f->parked) && TAILQ_EMPTY(&f->waiting) && STAILQ_EMPTY(&f->done);
+}
+
+void pmf_fence_release(struct pmf_eflow *ef)
+{
+	struct pmf_item *item;
+
+	while ((item = STAILQ_FIRST(&ef->fenced))) {
+		struct pmf_tx *tx = pmf_container_of(item, struct pmf_tx, item);
+
+		if ((tx->flags & PMF_XF_FENCE) && !sends_over(&ef->flow))
+			return;
+		STAILQ_REMOVE_HEAD(&ef->fenced, link);
+		tx->flags = (tx->flags & (uint8_t)~PMF_XF_FENCE) | PMF_XF_POSTED;
+		pmf_flow_push(&ef->flow, item);
+	}
+}
+
+void pmf_fence_end(struct pmf_engine *e, struct pmf_eflow *ef, int error)
+{
+	struct pmf_item *item;
+
+	while ((item = STAILQ_FIRST(&ef->fenced))) {
+		STAILQ_REMOVE_HEAD(&ef->fenced, link);
+		pmf_complete_tx(e, pmf_container_of(item, struct pmf_tx, item), error);
+	}
+}
+
+/* ---- posts ---- */
+
 /** Move what is posted on @p ep to its flows. @return whether there was anything. */
 bool pmf_engine_submit(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 {
@@ -32,6 +68,11 @@ bool pmf_engine_submit(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 				pmf_eflow_settle(e, ef, now);
 			ef = to;
 			tx->flow = ef;
+			/* settling lets go what no fence holds */
+			if (pmf_unlikely((tx->flags & PMF_XF_FENCE) || !STAILQ_EMPTY(&ef->fenced))) {
+				STAILQ_INSERT_TAIL(&ef->fenced, &tx->item, link);
+				continue;
+			}
 			tx->flags |= PMF_XF_POSTED;
 			pmf_flow_push(&ef->flow, &tx->item);
 		}

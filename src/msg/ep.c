@@ -38,7 +38,7 @@ static struct rte_ring *ring_open(uint32_t entries, unsigned int flags)
  * One direction's pair of rings. The engine's side is single. Posting threads may be several: then they
  * take turns by relaxed tail sync, which bears a preempted thread.
  */
-static int rings_open(struct rte_ring **free_ring, struct rte_ring **ring, uint32_t entries, bool many)
+int pmf_rings_open(struct rte_ring **free_ring, struct rte_ring **ring, uint32_t entries, bool many)
 {
 	uint32_t room = pmf_roundup_pow2(entries + 1);
 
@@ -51,7 +51,7 @@ static int tx_open(struct pmf_ep *ep, bool many)
 {
 	ep->tx_stride = (sizeof(struct pmf_tx) + ep->inject_size + 63) & ~(size_t)63;
 	ep->tx_mem = aligned_alloc(PMF_CACHE_LINE, ep->tx_stride * ep->tx_size);
-	if (!ep->tx_mem || rings_open(&ep->tx_free, &ep->tx_ring, ep->tx_size, many))
+	if (!ep->tx_mem || pmf_rings_open(&ep->tx_free, &ep->tx_ring, ep->tx_size, many))
 		return -ENOMEM;
 	memset(ep->tx_mem, 0, ep->tx_stride * ep->tx_size);
 	for (uint32_t i = 0; i < ep->tx_size; i++) {
@@ -61,16 +61,27 @@ static int tx_open(struct pmf_ep *ep, bool many)
 	return 0;
 }
 
-static int rx_open(struct pmf_ep *ep, bool many)
+/* Its own receive context; or none yet: then its own calls find one that is never open. */
+static int rx_open(struct pmf_ep *ep, const struct pmf_ep_attr *attr)
 {
-	ep->rx_mem = calloc(ep->rx_size, sizeof(*ep->rx_mem));
-	if (!ep->rx_mem || rings_open(&ep->rx_free, &ep->rx_ring, ep->rx_size, many))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < ep->rx_size; i++) {
-		ep->rx_mem[i].ep = ep;
-		rte_ring_sp_enqueue(ep->rx_free, &ep->rx_mem[i]);
-	}
-	return 0;
+	struct pmf_rctx_attr rx = {
+		.engine = ep->engine,
+		.size = attr->rx_size,
+		.iov_limit = ep->iov_limit,
+		.prefix = attr->prefix,
+		.directed = attr->caps & FI_DIRECTED_RECV,
+		.thread_safe = attr->thread_safe,
+		.kick = ep->kick,
+	};
+	int err;
+
+	ep->handle.rctx = &pmf_rctx_none;
+	if (attr->shared_rx)
+		return 0;
+	err = pmf_rctx_open(&rx, &ep->rctx);
+	if (!err)
+		ep->handle.rctx = ep->rctx;
+	return err;
 }
 
 int pmf_ep_open(const struct pmf_ep_attr *attr, struct pmf_ep **out)
@@ -90,16 +101,17 @@ int pmf_ep_open(const struct pmf_ep_attr *attr, struct pmf_ep **out)
 	ep->inject_size = attr->inject_size;
 	ep->iov_limit = PMF_MIN(attr->iov_limit, (uint32_t)PMF_IOV_LIMIT);
 	ep->max_msg_size = attr->max_msg_size;
-	ep->tx_op_flags = attr->tx_op_flags;
-	ep->rx_op_flags = attr->rx_op_flags;
+	ep->handle.ep = ep;
+	ep->handle.tx_op_flags = attr->tx_op_flags;
+	ep->handle.rx_op_flags = attr->rx_op_flags;
+	ep->no_src = attr->caps & FI_SOURCE ? 0 : FI_ADDR_NOTAVAIL;
+	ep->prefix = attr->prefix;
+	ep->source_err = attr->caps & FI_SOURCE_ERR;
 	ep->tx_size = attr->tx_size;
-	ep->rx_size = attr->rx_size;
 	ep->addr = attr->addr;
 	pmf_random(&ep->inc, sizeof(ep->inc));
-	TAILQ_INIT(&ep->posted);
 	TAILQ_INIT(&ep->eflows);
-	TAILQ_INIT(&ep->unexpected);
-	if (tx_open(ep, attr->thread_safe) || rx_open(ep, attr->thread_safe)) {
+	if (tx_open(ep, attr->thread_safe) || rx_open(ep, attr)) {
 		pmf_ep_free(ep);
 		return -ENOMEM;
 	}
@@ -142,7 +154,22 @@ int pmf_ep_bind_cntr(struct pmf_ep *ep, struct pmf_cntr *cntr, uint64_t flags)
 void pmf_ep_bind_peers(struct pmf_ep *ep, struct pmf_peers *peers)
 {
 	ep->peers = peers;
+	if (ep->rctx)
+		ep->rctx->peers = peers;
 	TAILQ_INSERT_TAIL(&peers->eps, ep, peers_link);
+}
+
+int pmf_ep_bind_rctx(struct pmf_ep *ep, struct pmf_rctx *rctx)
+{
+	struct pmf_engine *e = ep->engine;
+
+	if (rctx->engine != e || ep->rctx)
+		return -FI_EINVAL;
+	pmf_engine_lock(e);
+	rctx->refs++;
+	ep->rctx = rctx;
+	pmf_engine_unlock(e);
+	return 0;
 }
 
 static uint16_t choose_port(struct pmf_engine *e)
@@ -194,6 +221,19 @@ void pmf_ep_release_addr(struct pmf_ep *ep)
 	pmf_engine_unlock(ep->engine);
 }
 
+/* Messages of the endpoint may meet receives of its context from now on. */
+static void join_rctx(struct pmf_ep *ep)
+{
+	struct pmf_rctx *rc = ep->rctx;
+
+	TAILQ_INSERT_TAIL(&rc->eps, ep, rctx_link);
+	ep->joined = true;
+	if (!rc->peers)
+		rc->peers = ep->peers;
+	if (rc == ep->handle.rctx)
+		atomic_store_explicit(&rc->open, ep->can_recv, memory_order_release);
+}
+
 int pmf_ep_enable(struct pmf_ep *ep)
 {
 	struct pmf_engine *e = ep->engine;
@@ -204,6 +244,7 @@ int pmf_ep_enable(struct pmf_ep *ep)
 		err = hold_port(e, ep);
 	if (!err) {
 		TAILQ_INSERT_TAIL(&e->eps, ep, link);
+		join_rctx(ep);
 		atomic_store_explicit(&ep->state,
 				      ep->type == PMF_EP_MSG ? PMF_EP_UNCONNECTED : PMF_EP_ENABLED,
 				      memory_order_release);
@@ -248,59 +289,9 @@ int pmf_ep_set_addr(struct pmf_ep *ep, const struct pmf_addr *addr)
 	return err;
 }
 
-/**
- * The receive may still be on the ring, posted, or under way: under the owner word the ring is drained, so
- * that it is in one place only. One that has taken a message keeps it.
- */
-ssize_t pmf_ep_cancel(struct pmf_ep *ep, void *context)
-{
-	struct pmf_engine *e = ep->engine;
-	ssize_t ret = -FI_ENOENT;
-	struct pmf_rx *rx;
-
-	if (!pmf_ep_enabled(ep))
-		return -FI_EOPBADSTATE;
-	pmf_engine_lock(e);
-	pmf_engine_receives(e, ep, pmf_clock_ns());
-	TAILQ_FOREACH(rx, &ep->posted, link) {
-		if (rx->context != context)
-			continue;
-		TAILQ_REMOVE(&ep->posted, rx, link);
-		ep->nposted--;
-		rx->err = FI_ECANCELED;
-		rx->total = rx->got = 0;
-		rx->has_data = false;
-		rx->src = FI_ADDR_NOTAVAIL;
-		pmf_complete_rx(e, rx);
-		ret = 0;
-		break;
-	}
-	pmf_complete_wake(e);
-	pmf_engine_unlock(e);
-	return ret;
-}
-
-void pmf_ep_set_op_flags(struct pmf_ep *ep, bool tx, uint64_t flags)
-{
-	if (tx)
-		ep->tx_op_flags = flags;
-	else
-		ep->rx_op_flags = flags;
-}
-
-uint64_t pmf_ep_get_op_flags(const struct pmf_ep *ep, bool tx)
-{
-	return tx ? ep->tx_op_flags : ep->rx_op_flags;
-}
-
 size_t pmf_ep_tx_left(const struct pmf_ep *ep)
 {
 	return rte_ring_count(ep->tx_free);
-}
-
-size_t pmf_ep_rx_left(const struct pmf_ep *ep)
-{
-	return rte_ring_count(ep->rx_free);
 }
 
 void pmf_ep_set_limits(struct pmf_ep *ep, uint64_t max_msg_size, uint32_t inject_size)

@@ -25,10 +25,13 @@ struct pmf_ep_attr {
 	uint32_t tx_size, rx_size, inject_size, iov_limit;
 	uint64_t max_msg_size;
 	bool thread_safe; /* posting threads may be several (FI_THREAD_SAFE) */
+	bool shared_rx;	  /* receives come from a shared context, still to be bound */
+	uint8_t prefix;	  /* FI_MSG_PREFIX: bytes before each message, or 0 */
 	struct pmf_addr addr; /* port 0: choose one at enable */
 };
 
-struct pmf_ep; /* msg/ep_state.h; begins with struct fid_ep, so a fid_ep pointer is one */
+struct pmf_ep; /* msg/ep_state.h */
+struct pmf_rctx; /* msg/rctx.h */
 
 /** @return 0 with a not yet enabled endpoint; -ENOMEM. The caller sets fid ops. Control path. */
 int pmf_ep_open(const struct pmf_ep_attr *attr, struct pmf_ep **out);
@@ -38,6 +41,8 @@ int pmf_ep_bind_cq(struct pmf_ep *ep, struct pmf_cq *cq, uint64_t flags);
 int pmf_ep_bind_cntr(struct pmf_ep *ep, struct pmf_cntr *cntr, uint64_t flags);
 /** Under the AV's lock. */
 void pmf_ep_bind_peers(struct pmf_ep *ep, struct pmf_peers *peers);
+/** Take receives from a shared context; keeps a reference. @return 0; -EINVAL it does not fit */
+int pmf_ep_bind_rctx(struct pmf_ep *ep, struct pmf_rctx *rctx);
 
 /** Take the UDP port and join the engine. @return 0, -EADDRINUSE, -ENOMEM */
 int pmf_ep_enable(struct pmf_ep *ep);
@@ -52,14 +57,7 @@ int pmf_ep_set_addr(struct pmf_ep *ep, const struct pmf_addr *addr);
 int pmf_ep_hold_addr(struct pmf_ep *ep);
 void pmf_ep_release_addr(struct pmf_ep *ep);
 
-/** fi_cancel: 0 or -FI_ENOENT. */
-ssize_t pmf_ep_cancel(struct pmf_ep *ep, void *context);
-
-/** Default flags of a direction (B12). */
-void pmf_ep_set_op_flags(struct pmf_ep *ep, bool tx, uint64_t flags);
-uint64_t pmf_ep_get_op_flags(const struct pmf_ep *ep, bool tx);
 size_t pmf_ep_tx_left(const struct pmf_ep *ep);
-size_t pmf_ep_rx_left(const struct pmf_ep *ep);
 /** Lower max_msg_size or inject_size before enable. */
 void pmf_ep_set_limits(struct pmf_ep *ep, uint64_t max_msg_size, uint32_t inject_size);
 

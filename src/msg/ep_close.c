@@ -15,12 +15,11 @@ void pmf_ep_free(struct pmf_ep *ep)
 {
 	for (unsigned int c = 0; c < PMF_PEERS_CHUNKS; c++)
 		free(ep->flow_of[c]);
+	if (ep->rctx)
+		pmf_rctx_put(ep->rctx);
 	free(ep->tx_mem);
-	free(ep->rx_mem);
 	free(ep->tx_free);
 	free(ep->tx_ring);
-	free(ep->rx_free);
-	free(ep->rx_ring);
 	free(ep);
 }
 
@@ -36,8 +35,10 @@ static void drop_pending(struct pmf_ep *ep, struct pmf_cq_feed *feed)
 					    pmf_container_of(p, struct pmf_rx, pending)->ep;
 
 		next = STAILQ_NEXT(p, link);
-		if (of == ep)
-			STAILQ_REMOVE(&feed->pending, p, pmf_cq_pending, link);
+		if (of != ep)
+			continue;
+		STAILQ_REMOVE(&feed->pending, p, pmf_cq_pending, link);
+		pmf_complete_drop(p);
 	}
 	if (had && STAILQ_EMPTY(&feed->pending))
 		LIST_REMOVE(feed, stalled);
@@ -46,6 +47,23 @@ static void drop_pending(struct pmf_ep *ep, struct pmf_cq_feed *feed)
 /* Sends that are the application's bytes leave their flows; copies stay. */
 static void abort_sends(struct pmf_engine *e, struct pmf_ep *ep)
 {
+	struct pmf_eflow *ef;
+
+	TAILQ_FOREACH(ef, &ep->eflows, ep_link) {
+		struct pmf_itemq waiting = ef->fenced;
+		struct pmf_item *item;
+
+		if (STAILQ_EMPTY(&waiting))
+			continue;
+		STAILQ_INIT(&ef->fenced);
+		for (item = STAILQ_FIRST(&waiting); item; ) {
+			struct pmf_item *next = STAILQ_NEXT(item, link);
+
+			if (pmf_container_of(item, struct pmf_tx, item)->flags & PMF_XF_INLINE)
+				STAILQ_INSERT_TAIL(&ef->fenced, item, link);
+			item = next;
+		}
+	}
 	for (uint32_t i = 0; i < ep->tx_size; i++) {
 		struct pmf_tx *tx = pmf_ep_tx(ep, i);
 
@@ -104,7 +122,7 @@ static bool orphan_done(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 
 	/* a connection is freed when its last record has arrived: engine_cm.c */
 	PMF_TAILQ_FOREACH_SAFE(ef, &ep->eflows, ep_link, next)
-		if (over || (!ef->cm && owes_nothing(&ef->flow)))
+		if (over || (!ef->cm && STAILQ_EMPTY(&ef->fenced) && owes_nothing(&ef->flow)))
 			pmf_eflow_free(e, ef, FI_ECANCELED);
 	return ep->nflows == 0;
 }
@@ -130,7 +148,10 @@ static void leave_engine(struct pmf_engine *e, struct pmf_ep *ep)
 	pmf_busy_remove(e, ep);
 	pmf_ep_drop_port(ep);
 	drop_ring(e, ep, now);
-	pmf_match_ep_end(e, ep);
+	if (ep->joined)
+		TAILQ_REMOVE(&ep->rctx->eps, ep, rctx_link);
+	if (ep->rctx)
+		pmf_match_ep_end(e, ep);
 	drop_pending(ep, ep->tx_cq);
 	drop_pending(ep, ep->rx_cq);
 	atomic_store_explicit(&ep->state, PMF_EP_ORPHAN, memory_order_release);

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "msg/ep.h"
+#include "msg/rctx.h"
 #include "msg/transfer.h"
 
 struct pmf_engine;
@@ -25,8 +26,22 @@ enum pmf_ep_state {
 	PMF_EP_STATES
 };
 
+/*
+ * What an application holds: an endpoint, an alias of one, or a shared receive context. Each has default
+ * flags of its own.
+ */
+struct pmf_handle {
+	struct fid_ep fid;     /* first: calls get this address */
+	struct pmf_ep *ep;     /* NULL: a shared receive context */
+	struct pmf_rctx *rctx; /* where its receives go; closed when they must go to a shared context */
+	uint64_t tx_op_flags, rx_op_flags;
+};
+
 struct pmf_ep {
-	struct fid_ep fid; /* first: calls get this address */
+	union {
+		struct pmf_handle handle;
+		struct fid_ep fid;
+	};
 	void *owner;	   /* fabric's part of the endpoint; never followed here */
 
 	/* Set before fi_enable ends, then only read. */
@@ -37,20 +52,21 @@ struct pmf_ep {
 	_Atomic int state; /* enum pmf_ep_state; written under the owner word, read by posters */
 	bool can_send, can_recv;
 	bool tx_selective, rx_selective;
+	bool source_err;  /* FI_SOURCE_ERR */
+	uint8_t prefix;	  /* bytes of FI_MSG_PREFIX, or 0 */
+	fi_addr_t no_src; /* FI_ADDR_NOTAVAIL, which is all bits, without FI_SOURCE; else 0 */
 	bool kick; /* manual progress: posting runs the tx half of a pass */
 	uint32_t inject_size, iov_limit;
 	uint64_t max_msg_size;
-	uint64_t tx_op_flags, rx_op_flags;
 	struct rte_ring *tx_free, *tx_ring; /* free transfers; posted ones */
-	struct rte_ring *rx_free, *rx_ring;
+	struct pmf_rctx *rctx;		    /* its own, or a shared one; NULL: that is not bound yet */
 	struct pmf_cq_feed *tx_cq, *rx_cq;
 	struct pmf_cntr_feed *tx_cntr, *rx_cntr;
 	struct pmf_addr addr;
 	uint64_t inc; /* incarnation */
-	uint32_t tx_size, rx_size;
+	uint32_t tx_size;
 	size_t tx_stride;
 	uint8_t *tx_mem;
-	struct pmf_rx *rx_mem;
 	TAILQ_ENTRY(pmf_ep) peers_link; /* peers->eps; the AV's lock */
 	struct pmf_eq *eq; /* where events of a connection go, as event_fid's */
 	struct fid *event_fid;
@@ -68,22 +84,26 @@ struct pmf_ep {
 	TAILQ_ENTRY(pmf_ep) busy_link; /* engine->busy */
 	bool busy;		       /* on it */
 	pmf_ns_t busy_at;	       /* the last pass that found a post */
-	struct pmf_rxq posted;
-	uint32_t nposted;
+	TAILQ_ENTRY(pmf_ep) rctx_link; /* rctx->eps */
+	bool joined;		       /* on it */
 	uint32_t nflows;
 	TAILQ_HEAD(, pmf_eflow) eflows;
 	struct pmf_eflow *conn;	     /* MSG: the one flow; NULL: none yet, or no more */
 	struct pmf_connreq *request; /* that it was made for */
 	uint32_t nrequests, backlog; /* of a listener: requests nobody has taken, and how many may be */
-	struct pmf_stubq unexpected;
 	pmf_ns_t linger_until;
 	struct pmf_eflow **flow_of[PMF_PEERS_CHUNKS]; /* fi_addr_t → flow, as pmf_peers is laid out */
 	struct pmf_ep_stats stats;
 };
 
+static inline struct pmf_handle *pmf_handle_of(struct fid_ep *fid)
+{
+	return (struct pmf_handle *)fid;
+}
+
 static inline struct pmf_ep *pmf_ep_of(struct fid_ep *fid)
 {
-	return (struct pmf_ep *)fid;
+	return pmf_handle_of(fid)->ep;
 }
 
 void pmf_busy_announce(struct pmf_ep *ep);

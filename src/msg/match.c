@@ -81,9 +81,10 @@ static void order_append(struct pmf_engine *e, struct pmf_eflow *ef, struct pmf_
 }
 
 /* A receive takes a message. */
-static void rx_take(struct pmf_rx *rx, struct pmf_eflow *ef, uint64_t msg, uint64_t total, bool has_data,
-		    uint64_t data, fi_addr_t src)
+static inline void rx_take(struct pmf_rx *rx, struct pmf_ep *ep, struct pmf_eflow *ef, uint64_t msg,
+			   uint64_t total, bool has_data, uint64_t data, fi_addr_t src)
 {
+	rx->ep = ep;
 	rx->flow = ef;
 	rx->msg = msg;
 	rx->total = total;
@@ -101,14 +102,54 @@ static void rx_invite(struct pmf_rx *rx)
 	pmf_flow_invite(&rx->flow->flow, &rx->item, rx->msg);
 }
 
+/* ---- who takes what ---- */
+
+static inline bool wants(const struct pmf_rx *rx, fi_addr_t src)
+{
+	return !(rx->flags & PMF_XF_DIRECTED) || rx->want == src;
+}
+
+/* The oldest posted receive that a message of @p src matches. */
+static struct pmf_rx *find_posted(struct pmf_rctx *rc, fi_addr_t src)
+{
+	struct pmf_rx *rx;
+
+	TAILQ_FOREACH(rx, &rc->posted, link)
+		if (wants(rx, src))
+			return rx;
+	return NULL;
+}
+
+/* A message has its buffer, but no part is free: it waits, and all that come after it. */
+static void starve(struct pmf_rctx *rc)
+{
+	rc->starved = true;
+	TAILQ_INSERT_HEAD(&rc->posted, &rc->barrier, link);
+}
+
+/* Take a posted receive, or a part of one. @return what the bytes go into; NULL: starved now */
+static struct pmf_rx *claim(struct pmf_rctx *rc, struct pmf_rx *rx, uint64_t total)
+{
+	if (!(rx->flags & PMF_XF_MULTI)) {
+		pmf_rx_unpost(rc, rx);
+		return rx;
+	}
+	rx = pmf_multi_cut(rc, rx, total);
+	if (!rx)
+		starve(rc);
+	return rx;
+}
+
 /* ---- a receive is posted ---- */
 
-/* The oldest unexpected message meets a new receive. */
-static void take_stub(struct pmf_engine *e, struct pmf_stub *s, struct pmf_rx *rx, pmf_ns_t now)
+/* An unexpected message meets a receive. @return false: its flow died of it, lists have changed */
+static bool take_stub(struct pmf_engine *e, struct pmf_stub *s, struct pmf_rx *rx, pmf_ns_t now)
 {
 	struct pmf_eflow *ef = s->flow;
 
-	rx_take(rx, ef, s->msg, s->total, s->has_data, s->data, s->src);
+	rx_take(rx, s->ep, ef, s->msg, s->total, s->has_data, s->data, s->src);
+	if (pmf_unlikely(s->ep->source_err))
+		rx->from = s->peer;
 	switch (s->state) {
 	case PMF_STUB_COMPLETE:
 		pmf_stub_read(s, rx);
@@ -131,20 +172,62 @@ static void take_stub(struct pmf_engine *e, struct pmf_stub *s, struct pmf_rx *r
 		pmf_stub_put(e, s);
 		break;
 	}
-	if (ef) /* an invitation, or credit that the peer waits for */
-		pmf_eflow_settle(e, ef, now);
+	/* an invitation, or credit that the peer waits for */
+	return !ef || pmf_eflow_settle(e, ef, now);
 }
 
-void pmf_match_posted(struct pmf_engine *e, struct pmf_ep *ep, struct pmf_rx *rx, pmf_ns_t now)
+void pmf_match_again(struct pmf_engine *e, struct pmf_rctx *rc, struct pmf_rx *rx, pmf_ns_t now)
 {
-	struct pmf_stub *s = TAILQ_FIRST(&ep->unexpected);
+	struct pmf_stub *s, *next;
 
-	if (pmf_likely(!s)) {
-		TAILQ_INSERT_TAIL(&ep->posted, rx, link);
-		ep->nposted++;
+	if (rc->starved)
+		TAILQ_REMOVE(&rc->posted, &rc->barrier, link);
+	rc->starved = false;
+	for (s = TAILQ_FIRST(&rc->unexpected); s; s = next) {
+		struct pmf_rx *to = rx && wants(rx, s->src) ? rx : NULL;
+		bool last;
+
+		next = TAILQ_NEXT(s, link);
+		if (!rx)
+			to = find_posted(rc, s->src);
+		if (!to)
+			continue;
+		last = !(to->flags & PMF_XF_MULTI);
+		to = claim(rc, to, s->total);
+		if (!to)
+			return;
+		/* a buffer that is released may be free again, and another thread's, before we look next */
+		last = rx && (last || rx->released);
+		if (!take_stub(e, s, to, now)) {
+			rx = NULL;
+			next = TAILQ_FIRST(&rc->unexpected);
+		} else if (last) {
+			return;
+		}
+	}
+}
+
+void pmf_match_posted(struct pmf_engine *e, struct pmf_rctx *rc, struct pmf_rx *rx, pmf_ns_t now)
+{
+	struct pmf_stub *s = TAILQ_FIRST(&rc->unexpected);
+
+	if (pmf_unlikely(s && !rc->starved && !(rx->flags & PMF_XF_CHOOSY))) {
+		take_stub(e, s, rx, now);
 		return;
 	}
-	take_stub(e, s, rx, now);
+	TAILQ_INSERT_TAIL(&rc->posted, rx, link);
+	if (pmf_likely(!(rx->flags & PMF_XF_CHOOSY))) {
+		rc->nany++;
+		return;
+	}
+	if (rx->flags & PMF_XF_DIRECTED)
+		rc->ndirected++;
+	else
+		rc->nany++;
+	if (rx->flags & PMF_XF_MULTI)
+		rc->nmulti++;
+	if (s && !rc->starved)
+		pmf_match_again(e, rc, rx, now);
 }
 
 /* ---- a message begins ---- */
@@ -155,7 +238,10 @@ static void start_expected(struct pmf_engine *e, struct pmf_eflow *ef, struct pm
 	bool eager = !(rec->flags & PMF_RF_ANNOUNCE);
 
 	ef->ep->stats.rx_expected++;
-	rx_take(rx, ef, rec->msg, rec->total, rec->flags & PMF_RF_DATA, rec->data, ef->fi_addr);
+	rx_take(rx, ef->ep, ef, rec->msg, rec->total, rec->flags & PMF_RF_DATA, rec->data,
+		ef->fi_addr);
+	if (pmf_unlikely(ef->ep->source_err))
+		rx->from = ef->peer;
 	pmf_flow_credit_return(&ef->flow, pmf_msg_cost(rec->total, eager));
 	if (pmf_likely(eager && rec->len == rec->total)) {
 		if (rec->len)
@@ -189,8 +275,9 @@ static void start_unexpected(struct pmf_engine *e, struct pmf_eflow *ef, const s
 	s->has_data = rec->flags & PMF_RF_DATA;
 	s->data = rec->data;
 	s->src = ef->fi_addr;
+	s->peer = ef->peer;
 	s->cost = pmf_msg_cost(rec->total, eager);
-	TAILQ_INSERT_TAIL(&ef->ep->unexpected, s, link);
+	TAILQ_INSERT_TAIL(&ef->ep->rctx->unexpected, s, link);
 	TAILQ_INSERT_TAIL(&ef->stubs, s, flow_link);
 	if (!eager) {
 		s->state = PMF_STUB_HELD;
@@ -217,21 +304,28 @@ static void start_unexpected(struct pmf_engine *e, struct pmf_eflow *ef, const s
 
 void pmf_match_start(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec)
 {
-	struct pmf_ep *ep = ef->ep;
-	struct pmf_rx *rx = TAILQ_FIRST(&ep->posted);
+	struct pmf_rctx *rc = ef->ep->rctx;
+	struct pmf_rx *rx = TAILQ_FIRST(&rc->posted);
 
 	ef->cur_rx = NULL;
 	ef->cur_stub = NULL;
 	ef->cur_msg = rec->msg;
 	ef->cur_off = rec->len;
 	ef->cur_left = rec->flags & PMF_RF_ANNOUNCE ? 0 : rec->total - rec->len;
-	if (pmf_likely(rx)) {
-		TAILQ_REMOVE(&ep->posted, rx, link);
-		ep->nposted--;
+	if (pmf_likely(rx && !(rx->flags & PMF_XF_CHOOSY))) {
+		TAILQ_REMOVE(&rc->posted, rx, link);
+		rc->nany--;
 		start_expected(e, ef, rx, rec);
-	} else {
-		start_unexpected(e, ef, rec);
+		return;
 	}
+	if (rx)
+		rx = rc->starved ? NULL : find_posted(rc, ef->fi_addr);
+	if (rx)
+		rx = claim(rc, rx, rec->total);
+	if (rx)
+		start_expected(e, ef, rx, rec);
+	else
+		start_unexpected(e, ef, rec);
 }
 
 /* ---- its bytes ---- */
@@ -339,7 +433,9 @@ int pmf_match_abort(struct pmf_engine *e, struct pmf_eflow *ef, uint64_t msg)
 void pmf_match_invited(struct pmf_engine *e, struct pmf_rx *rx)
 {
 	rx->invite_out = false;
-	if (pmf_unlikely(rx->err && rx->flow && !rx->done))
+	if (pmf_unlikely(rx->dropped))
+		pmf_rx_free(rx);
+	else if (pmf_unlikely(rx->err && rx->flow && !rx->done))
 		rx_whole(e, rx);
 }
 
@@ -371,19 +467,39 @@ void pmf_match_flow_end(struct pmf_engine *e, struct pmf_eflow *ef, int error)
 	}
 }
 
+/* A receive had taken a message of the endpoint that closes. A shared context goes on and needs it back. */
+static void rx_drop(struct pmf_engine *e, struct pmf_rx *rx)
+{
+	struct pmf_rctx *rc = rx->rctx;
+	struct pmf_rx *buffer = rx->buffer;
+	bool part = rx->flags & PMF_XF_PART;
+
+	rx->ordered = false;
+	rx->flow = NULL;
+	if (part && --buffer->nparts == 0 && buffer->released) {
+		/* the buffer's owner is still to hear that it is free */
+		buffer->ep = TAILQ_FIRST(&rc->eps);
+		if (buffer->ep)
+			pmf_complete_canceled(e, buffer);
+		else
+			pmf_rx_free(buffer);
+	}
+	rx->dropped = true;
+	if (!rx->invite_out)
+		pmf_rx_free(rx);
+}
+
 /** The endpoint closes: its receives are dropped without an entry, bytes under way are thrown away. */
 void pmf_match_ep_end(struct pmf_engine *e, struct pmf_ep *ep)
 {
-	struct pmf_stub *s;
-
-	TAILQ_INIT(&ep->posted);
-	ep->nposted = 0;
-	while ((s = TAILQ_FIRST(&ep->unexpected)))
-		pmf_stub_put(e, s);
+	struct pmf_rx *rx, *then;
 	struct pmf_eflow *ef;
 
+	pmf_rctx_forget(e, ep);
 	TAILQ_FOREACH(ef, &ep->eflows, ep_link) {
 		ef->cur_rx = NULL;
+		PMF_TAILQ_FOREACH_SAFE(rx, &ef->rx_order, order, then)
+			rx_drop(e, rx);
 		TAILQ_INIT(&ef->rx_order);
 		TAILQ_INIT(&ef->bodies);
 	}

@@ -22,12 +22,19 @@ struct pmf_eflow;
 
 /* What is due when a transfer ends, and what it is. */
 enum {
-	PMF_XF_COMPLETION = 0x01, /* a success entry is due (B2) */
+	PMF_XF_COMPLETION = 0x01, /* send: a success entry is due (B2); receive: it was asked for */
 	PMF_XF_INLINE = 0x02,	  /* bytes were copied into the transfer: survives fi_close */
 	PMF_XF_POSTED = 0x04,	  /* in a flow: fi_close must take it out */
-	PMF_XF_EARLY = 0x40,	  /* its entry was written before the flow let it go */
-	PMF_XF_STALLED = 0x80,	  /* and waits for room in the CQ */
+	PMF_XF_FENCE = 0x08,	  /* waits until all earlier sends to its peer are over */
+	PMF_XF_EARLY = 0x10,	  /* a send's entry was written before the flow let it go */
+	PMF_XF_STALLED = 0x20,	  /* and waits for room in the CQ */
+	/* receives */
+	PMF_XF_DIRECTED = 0x10,	  /* takes messages of one source only */
+	PMF_XF_MULTI = 0x20,	  /* a multi-receive buffer: messages take parts of it */
+	PMF_XF_PART = 0x40,	  /* one message's part of such a buffer */
+	PMF_XF_PREFIX = 0x80,	  /* the prefix of FI_MSG_PREFIX stands before the bytes */
 };
+#define PMF_XF_CHOOSY (PMF_XF_DIRECTED | PMF_XF_MULTI) /* does not just take the next message */
 
 struct pmf_tx {
 	struct pmf_item item;
@@ -44,10 +51,12 @@ struct pmf_tx {
 };
 
 struct pmf_stub;
+struct pmf_rctx;
 
 struct pmf_rx {
-	TAILQ_ENTRY(pmf_rx) link; /* posted, then ep-wide nothing */
-	struct pmf_ep *ep;
+	TAILQ_ENTRY(pmf_rx) link; /* rctx->posted; a part: rctx->parts */
+	struct pmf_rctx *rctx;	  /* it is a receive of this context */
+	struct pmf_ep *ep;	  /* that got the message; set when matched */
 	void *context;
 	uint64_t cap;	  /* bytes of room */
 	uint8_t flags;	  /* PMF_XF_… */
@@ -61,6 +70,16 @@ struct pmf_rx {
 	struct pmf_eflow *flow;
 	uint64_t msg, total, got, data;
 	fi_addr_t src;
+	struct pmf_addr from; /* endpoints with FI_SOURCE_ERR: the sender */
+	union {
+		fi_addr_t want; /* PMF_XF_DIRECTED */
+		struct pmf_rx *buffer; /* PMF_XF_PART: what it is a part of */
+	};
+	/* PMF_XF_MULTI */
+	uint64_t used, min; /* bytes given out; released when fewer than min are left */
+	uint32_t nparts;    /* under way */
+	bool released;	    /* takes no more messages */
+	bool dropped;	    /* its endpoint was closed: free when the invitation is out of the flow */
 	TAILQ_ENTRY(pmf_rx) order; /* flow->rx_order: completions come in matching order */
 	TAILQ_ENTRY(pmf_rx) body;  /* flow->bodies: invited, its bytes come as BODY records */
 	struct pmf_item item;	   /* INVITE */
@@ -84,7 +103,7 @@ struct pmf_block {
 
 /* A message that no posted receive matched. Engine owner only. */
 struct pmf_stub {
-	TAILQ_ENTRY(pmf_stub) link;	 /* ep->unexpected, or the engine's free list */
+	TAILQ_ENTRY(pmf_stub) link;	 /* rctx->unexpected, or the engine's free list */
 	TAILQ_ENTRY(pmf_stub) flow_link; /* flow->stubs */
 	struct pmf_ep *ep;
 	struct pmf_eflow *flow; /* NULL once the flow is gone */
@@ -93,6 +112,7 @@ struct pmf_stub {
 	bool has_data;
 	uint64_t msg, total, got, data, cost;
 	fi_addr_t src;
+	struct pmf_addr peer; /* an AV may learn it after the flow has gone */
 	struct pmf_block *block, *last; /* bytes, unless they fit inline */
 	struct pmf_item item;		/* HOLD */
 	uint8_t bytes[PMF_STUB_INLINE];

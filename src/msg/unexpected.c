@@ -148,7 +148,7 @@ void pmf_stub_put(struct pmf_engine *e, struct pmf_stub *s)
 			pmf_match_arrived(s->flow);
 		s->state = PMF_STUB_GONE;
 		blocks_put(e, s);
-		TAILQ_REMOVE(&s->ep->unexpected, s, link);
+		TAILQ_REMOVE(&s->ep->rctx->unexpected, s, link);
 		if (s->flow) {
 			TAILQ_REMOVE(&s->flow->stubs, s, flow_link);
 			if (s->flow->cur_stub == s)

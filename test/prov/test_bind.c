@@ -342,7 +342,6 @@ static void test_F7_a_port_that_is_asked_for(void)
 /* What is not offered answers -FI_ENOSYS, and nothing crashes. */
 static void test_F8_calls_that_are_not_offered(void)
 {
-	struct fi_rx_attr rx = {0};
 	struct fi_tx_attr tx = {0};
 	struct fid_pep *pep;
 	struct fid_stx *stx;
@@ -361,7 +360,6 @@ static void test_F8_calls_that_are_not_offered(void)
 	CU_ASSERT_EQUAL(fi_shutdown(ep, 0), -FI_ENOSYS);
 	CU_ASSERT_EQUAL(fi_scalable_ep(f.domain, f.info, &ep, NULL), -FI_ENOSYS);
 	CU_ASSERT_EQUAL(fi_stx_context(f.domain, &tx, &stx, NULL), -FI_ENOSYS);
-	CU_ASSERT_EQUAL(fi_srx_context(f.domain, &rx, &ep, NULL), -FI_ENOSYS);
 	/* an unconnected endpoint has nothing to listen for */
 	CU_ASSERT(fi_passive_ep(f.fabric, f.info, &pep, NULL) < 0);
 	CU_ASSERT_EQUAL(fi_query_atomic(f.domain, FI_INT64, FI_SUM, NULL, 0), -FI_ENOSYS);

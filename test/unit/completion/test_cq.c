@@ -54,7 +54,7 @@ static void test_an_unbound_queue_is_empty(void)
 	struct fi_cq_entry e;
 
 	CU_ASSERT_EQUAL(pmf_cq_take(cq, &e, 1, NULL), -FI_EAGAIN);
-	CU_ASSERT_EQUAL(pmf_cq_take_err(cq, &err, 0, API), -FI_EAGAIN);
+	CU_ASSERT_EQUAL(pmf_cq_take_err(cq, &err, 0, API, NULL), -FI_EAGAIN);
 	CU_ASSERT(pmf_cq_is_empty(cq));
 	close_cq(cq);
 }
@@ -117,11 +117,11 @@ static void test_entries_before_an_error_come_first(void)
 	write_entry(feed, 2, 0);
 	write_entry(feed, 3, FI_ETRUNC);
 	write_entry(feed, 4, 0);
-	CU_ASSERT_EQUAL(pmf_cq_take_err(cq, &err, 0, API), -FI_EAGAIN);
+	CU_ASSERT_EQUAL(pmf_cq_take_err(cq, &err, 0, API, NULL), -FI_EAGAIN);
 	CU_ASSERT_EQUAL(pmf_cq_take(cq, e, 8, NULL), 2);
 	CU_ASSERT_EQUAL(pmf_cq_take(cq, e, 8, NULL), -FI_EAVAIL);
 	CU_ASSERT_EQUAL(pmf_cq_take(cq, e, 8, NULL), -FI_EAVAIL);
-	CU_ASSERT_EQUAL(pmf_cq_take_err(cq, &err, 0, API), 1);
+	CU_ASSERT_EQUAL(pmf_cq_take_err(cq, &err, 0, API, NULL), 1);
 	CU_ASSERT_EQUAL((uintptr_t)err.op_context, 3);
 	CU_ASSERT_EQUAL(err.err, FI_ETRUNC);
 	CU_ASSERT_EQUAL(err.prov_errno, FI_ETRUNC);
@@ -129,7 +129,7 @@ static void test_entries_before_an_error_come_first(void)
 	CU_ASSERT_EQUAL(err.olen, 50);
 	CU_ASSERT_EQUAL(err.flags, FI_RECV | FI_MSG);
 	CU_ASSERT_EQUAL(err.data, 1003);
-	CU_ASSERT_EQUAL(pmf_cq_take_err(cq, &err, 0, API), -FI_EAGAIN);
+	CU_ASSERT_EQUAL(pmf_cq_take_err(cq, &err, 0, API, NULL), -FI_EAGAIN);
 	CU_ASSERT_EQUAL(pmf_cq_take(cq, e, 8, NULL), 1);
 	CU_ASSERT_EQUAL((uintptr_t)e[0].op_context, 4);
 	close_cq(cq);
@@ -225,13 +225,13 @@ static void test_error_data_of_the_callers_version(void)
 
 	/* room given: it stays the caller's, and nothing was copied into it */
 	write_entry(feed, 1, FI_EIO);
-	CU_ASSERT_EQUAL(pmf_cq_take_err(cq, &err, 0, API), 1);
+	CU_ASSERT_EQUAL(pmf_cq_take_err(cq, &err, 0, API, NULL), 1);
 	CU_ASSERT_PTR_EQUAL(err.err_data, room);
 	CU_ASSERT_EQUAL(err.err_data_size, 0);
 	/* before 1.5 there was no size: that field is not ours to write */
 	write_entry(feed, 2, FI_EIO);
 	err.err_data_size = 0xabcd;
-	CU_ASSERT_EQUAL(pmf_cq_take_err(cq, &err, 0, FI_VERSION(1, 4)), 1);
+	CU_ASSERT_EQUAL(pmf_cq_take_err(cq, &err, 0, FI_VERSION(1, 4), NULL), 1);
 	CU_ASSERT_EQUAL(err.err_data_size, 0xabcd);
 	CU_ASSERT_PTR_NULL(err.err_data);
 	close_cq(cq);

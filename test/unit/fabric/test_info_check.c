@@ -72,7 +72,8 @@ static void test_endpoint(void)
 	NOT_MET(h->ep_attr->max_msg_size = SIZE_MAX);
 	NOT_MET(h->ep_attr->tx_ctx_cnt = 2);
 	NOT_MET(h->ep_attr->tx_ctx_cnt = FI_SHARED_CONTEXT);
-	NOT_MET(h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT);
+	NOT_MET(h->ep_attr->rx_ctx_cnt = 2);
+	MET(h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT);
 	NOT_MET(h->ep_attr->auth_key_size = 16);
 	NOT_MET(h->ep_attr->auth_key_size = SIZE_MAX);
 	NOT_MET(h->ep_attr->protocol = FI_PROTO_UDP);
@@ -104,7 +105,7 @@ static void test_domain(void)
 	NOT_MET(h->domain_attr->cq_data_size = 16);
 	NOT_MET(h->domain_attr->max_ep_tx_ctx = 2);
 	NOT_MET(h->domain_attr->max_ep_stx_ctx = 1);
-	NOT_MET(h->domain_attr->max_ep_srx_ctx = 1);
+	MET(h->domain_attr->max_ep_srx_ctx = 1);
 	NOT_MET(h->domain_attr->auth_key_size = SIZE_MAX);
 	NOT_MET(h->domain_attr->ep_cnt = SIZE_MAX);
 }
@@ -172,7 +173,8 @@ static void test_F6_sizes_are_the_hints_or_the_defaults(void)
 	CU_ASSERT_EQUAL(i->domain_attr->threading, FI_THREAD_FID);
 	CU_ASSERT_EQUAL(i->domain_attr->data_progress, FI_PROGRESS_AUTO);
 	CU_ASSERT_EQUAL(i->domain_attr->av_type, FI_AV_MAP);
-	CU_ASSERT_EQUAL(i->mode, 0);
+	CU_ASSERT_EQUAL(i->mode, FI_MSG_PREFIX);
+	CU_ASSERT_EQUAL(i->ep_attr->msg_prefix_size % 8, 0);
 	CU_ASSERT_EQUAL(i->domain_attr->mr_mode, 0);
 	CU_ASSERT_EQUAL(i->domain_attr->resource_mgmt, FI_RM_ENABLED);
 	/* what is offered can be handed straight to fi_endpoint */

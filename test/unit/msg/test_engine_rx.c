@@ -34,6 +34,7 @@ static void begin(struct fix *x)
 	memset(x, 0, sizeof(*x));
 	x->e = zeroed(sizeof(*x->e));
 	x->ep = zeroed(sizeof(*x->ep));
+	x->ep->rctx = zeroed(sizeof(*x->ep->rctx));
 	x->ef = zeroed(sizeof(*x->ef));
 	x->e->conf = &x->conf;
 	CU_ASSERT_EQUAL_FATAL(pmf_unexpected_init(x->e), 0);
@@ -44,9 +45,11 @@ static void begin(struct fix *x)
 	x->e->fconf.max_rto = DEAD_AFTER / 8;
 	x->e->fconf.max_payload = PMF_WIRE_MIN_PAYLOAD;
 	atomic_store(&x->ep->state, PMF_EP_ENABLED);
-	TAILQ_INIT(&x->ep->posted);
-	TAILQ_INIT(&x->ep->unexpected);
+	x->ep->rx_selective = true; /* no queue is bound */
+	TAILQ_INIT(&x->ep->rctx->posted);
+	TAILQ_INIT(&x->ep->rctx->unexpected);
 	x->ef->ep = x->ep;
+	STAILQ_INIT(&x->ef->fenced);
 	TAILQ_INIT(&x->ef->rx_order);
 	TAILQ_INIT(&x->ef->bodies);
 	TAILQ_INIT(&x->ef->stubs);
@@ -57,6 +60,7 @@ static void end(struct fix *x)
 {
 	pmf_unexpected_fini(x->e);
 	free(x->e);
+	free(x->ep->rctx);
 	free(x->ep);
 	free(x->ef);
 }
@@ -85,7 +89,7 @@ static void test_more_messages_than_stubs_are_refused(void)
 	len = put_starts(&x, NSTARTS, PMF_MK_MSG);
 	CU_ASSERT_EQUAL(deliver(x.e, x.ef, 0, x.packet, len, 1), -ENOMEM);
 	CU_ASSERT_EQUAL(x.e->stats.drop_no_memory, 1);
-	CU_ASSERT(TAILQ_EMPTY(&x.ep->unexpected));
+	CU_ASSERT(TAILQ_EMPTY(&x.ep->rctx->unexpected));
 	/* as many as there are stubs still come in */
 	len = put_starts(&x, PMF_WIRE_MAX_RECS, PMF_MK_MSG);
 	CU_ASSERT_EQUAL(deliver(x.e, x.ef, 0, x.packet, len, 1), 0);
@@ -118,9 +122,9 @@ static void begin_half(struct fix *x, struct pmf_rx *rx, uint8_t *buf)
 	begin(x);
 	pmf_flow_accept(&x->ef->flow, &c, 1);
 	if (rx) {
-		*rx = (struct pmf_rx){.ep = x->ep, .cap = 64, .niov = 1, .iov = {{buf, 64}}};
-		TAILQ_INSERT_TAIL(&x->ep->posted, rx, link);
-		x->ep->nposted = 1;
+		*rx = (struct pmf_rx){.rctx = x->ep->rctx, .cap = 64, .niov = 1, .iov = {{buf, 64}}};
+		TAILQ_INSERT_TAIL(&x->ep->rctx->posted, rx, link);
+		x->ep->rctx->nany = 1;
 	}
 	CU_ASSERT_EQUAL(deliver(x->e, x->ef, 0, x->packet,
 				pmf_rec_put(x->packet, sizeof(x->packet), &start) + start.len, 1),
@@ -153,7 +157,7 @@ static void test_a_sender_that_dies_within_a_kept_message_is_missed(void)
 	run_unanswered(&x.ef->flow, 10 * DEAD_AFTER);
 	CU_ASSERT_EQUAL(x.ef->flow.state, PMF_FLOW_DEAD);
 	pmf_match_flow_end(x.e, x.ef, ETIMEDOUT);
-	CU_ASSERT(TAILQ_EMPTY(&x.ep->unexpected));
+	CU_ASSERT(TAILQ_EMPTY(&x.ep->rctx->unexpected));
 	CU_ASSERT_EQUAL(x.ef->awaited, 0);
 	end(&x);
 }
@@ -167,8 +171,8 @@ static void test_an_idle_peer_is_not_watched(void)
 	struct fix x;
 
 	begin_half(&x, &rx, buf);
-	x.ep->rx_free = zeroed((size_t)rte_ring_get_memsize(8));
-	rte_ring_init(x.ep->rx_free, "free", 8, 0);
+	x.ep->rctx->free = zeroed((size_t)rte_ring_get_memsize(8));
+	rte_ring_init(x.ep->rctx->free, "free", 8, 0);
 	CU_ASSERT_EQUAL(deliver(x.e, x.ef, 1, x.packet,
 				pmf_rec_put(x.packet, sizeof(x.packet), &cont) + cont.len, 1),
 			0);
@@ -176,7 +180,7 @@ static void test_an_idle_peer_is_not_watched(void)
 	run_unanswered(&x.ef->flow, 10 * DEAD_AFTER);
 	CU_ASSERT_EQUAL(x.ef->flow.state, PMF_FLOW_OPEN);
 	CU_ASSERT_EQUAL(x.ef->stats.tx_probes, 0);
-	free(x.ep->rx_free);
+	free(x.ep->rctx->free);
 	end(&x);
 }
 
@@ -190,7 +194,7 @@ static void test_a_message_of_another_kind_ends_the_flow(void)
 			-EPROTO);
 	CU_ASSERT_EQUAL(x.ef->flow.state, PMF_FLOW_DEAD);
 	CU_ASSERT_EQUAL(x.e->stats.drop_protocol, 1);
-	CU_ASSERT(TAILQ_EMPTY(&x.ep->unexpected));
+	CU_ASSERT(TAILQ_EMPTY(&x.ep->rctx->unexpected));
 	end(&x);
 }
 
