@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define FX_API FI_VERSION(1, 17)
-#define FX_MS 10000 /* deadline of every wait: far above what a loaded machine needs */
+#define FX_MS 30000 /* deadline of every wait: far above what a loaded machine needs */
 
 /* What a test wants other than the usual; all zero is the usual. */
 struct fx_opt {
