@@ -16,7 +16,7 @@ lane_packages()
 
 lane_build()
 {
-	step build plain -Dwerror=true
+	step build plain "$(werror gcc)"
 }
 
 lane_lint() { suite plain lint; }

@@ -21,7 +21,7 @@ clang_version()
 
 lane_clang()
 {
-	CC=clang step build clang -Dwerror=true || return 1
+	CC=clang step build clang "$(werror clang)" || return 1
 	# Once more, now that clang-format is there to look at the layout.
 	suite clang lint
 	suite clang unit
