@@ -87,6 +87,11 @@ static int drive(struct perf_link *l)
 			break;
 		if (rc < 0) {
 			buf = l->endpoint.failed_context;
+			if (buf && buf->is_tx && buf->forgotten) {
+				buf->busy = false;
+				perf_error_clear();
+				continue;
+			}
 			l->lost = buf && buf->is_tx ? buf->to : FI_ADDR_UNSPEC;
 			if (buf)
 				buf->busy = false;
@@ -133,6 +138,7 @@ int perf_link_try_send(struct perf_link *l, fi_addr_t to, const struct perf_cont
 		     to, buf);
 	if (rc == 0) {
 		buf->to = to;
+		buf->forgotten = false;
 		buf->busy = true;
 	} else if (rc != -FI_EAGAIN) {
 		l->lost = to;
@@ -155,6 +161,17 @@ int perf_link_send(struct perf_link *l, fi_addr_t to, const struct perf_control 
 		sched_yield();
 	}
 	return rc ? -1 : 0;
+}
+
+void perf_link_forget(struct perf_link *l, fi_addr_t addr)
+{
+	int i;
+
+	for (i = 0; i < PERF_LINK_BUFS; i++) {
+		if (l->tx[i].busy && l->tx[i].to == addr)
+			l->tx[i].forgotten = true;
+	}
+	perf_endpoint_remove(&l->endpoint, addr);
 }
 
 static bool is_idle(const struct perf_link *l)

@@ -22,6 +22,7 @@ struct perf_link_buf {
 	fi_addr_t to; /* of a send */
 	bool busy;    /* posted */
 	bool is_tx;
+	bool forgotten; /* a send whose failure is nobody's any more */
 };
 
 /* The control endpoint, its buffers, and messages that were read but not yet asked for. */
@@ -58,6 +59,12 @@ int perf_link_send(struct perf_link *l, fi_addr_t to, const struct perf_control 
  * @return 1 with *m written, 0 if there is none, -errno with perf_error() set and l->lost written
  */
 int perf_link_poll(struct perf_link *l, struct perf_control *m);
+
+/**
+ * Remove an address. What was sent there may fail later: unsaid, since the address may by then be
+ * another's.
+ */
+void perf_link_forget(struct perf_link *l, fi_addr_t addr);
 
 /** Wait for the completion of all that was sent, at most ns. 0, or -1 with a reason. */
 int perf_link_flush(struct perf_link *l, uint64_t ns);

@@ -448,7 +448,7 @@ static void forget_partners(struct perf_session *s)
 	unsigned int i;
 
 	for (i = 0; i < s->n_partners && s->options->forever; i++)
-		perf_endpoint_remove(&s->link.endpoint, s->partners[i].control);
+		perf_link_forget(&s->link, s->partners[i].control);
 	s->n_partners = 0;
 }
 
