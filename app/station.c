@@ -339,11 +339,25 @@ int perf_station_poll(struct perf_station *st)
 	return n;
 }
 
+/* Quick messages are many between two looks; of slow ones few, or partners would miss our word. */
+static void be_patient(struct perf_station *st, uint64_t now)
+{
+	uint64_t since = now - st->checked_ns;
+
+	if (since < 2 * PERF_NS_PER_MS)
+		st->patience = st->patience < 2048 ? 2 * st->patience + 1 : 4096;
+	else if (since > 20 * PERF_NS_PER_MS)
+		st->patience /= 4;
+	st->checked_ns = now;
+	st->busy = 0;
+}
+
 int perf_station_check(struct perf_station *st)
 {
 	struct perf_session *s = st->session;
 	uint64_t now = perf_now();
 
+	be_patient(st, now);
 	if (perf_session_pulse(s, now))
 		return -1;
 	if (st->events != st->events_seen) {

@@ -64,9 +64,11 @@ struct perf_station {
 	bool sends;
 	bool receives;
 	uint64_t rx_posted;
-	uint64_t events; /* completions read; shows that something moves */
-	uint32_t idle;	 /* empty polls in a row */
-	uint32_t busy;
+	uint64_t events;   /* completions read; shows that something moves */
+	uint32_t idle;	   /* empty polls in a row */
+	uint32_t busy;	   /* polls that found something, since the last check */
+	uint32_t patience; /* so many of them are some ms, for the next check */
+	uint64_t checked_ns;
 	uint64_t events_seen;
 	uint64_t moved_ns; /* when events last differed from events_seen */
 };
@@ -108,7 +110,7 @@ static inline int perf_station_pace(struct perf_station *st, bool worked)
 
 	if (worked) {
 		st->idle = 0;
-		return ++st->busy % 4096 ? 0 : perf_station_check(st);
+		return ++st->busy < st->patience ? 0 : perf_station_check(st);
 	}
 	st->idle++;
 	if (yield && st->idle % yield == 0)
