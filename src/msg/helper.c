@@ -197,11 +197,20 @@ void pmf_helper_wake(void)
 	pthread_mutex_unlock(&h.lock);
 }
 
+/*
+ * exit() may have been called from a signal handler that interrupted anything, a holder of this lock or of
+ * malloc's among them. The thread then cannot end; the process does not wait for it for ever.
+ */
 void pmf_helper_stop(void)
 {
-	pthread_mutex_lock(&h.lock);
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	if (pthread_mutex_timedlock(&h.lock, &until))
+		return;
 	h.stop = true;
 	pthread_cond_signal(&h.wake);
 	pthread_mutex_unlock(&h.lock);
-	pthread_join(h.thread, NULL);
+	pthread_timedjoin_np(h.thread, NULL, &until);
 }
