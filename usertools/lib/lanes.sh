@@ -86,16 +86,19 @@ werror()
 # Runs the meson suite $2 of build directory $1; options of meson test follow.
 suite()
 {
-	local dir=$builds/$1 name=$2 log before=$lane_failed
+	local dir=$builds/$1 name=$2 log ending before=$lane_failed
 
 	shift 2
 	lane_failed=0
 	log=$PMF_LOGS/$lane-$name
-	# meson appends its own endings and folder, and says by its exit code what tally reads below.
-	rm -f "$dir/meson-logs/$lane-$name".*
+	# meson appends its own endings, and a wrapper's name before them; its exit code says what tally
+	# reads below.
+	rm -f "$dir/meson-logs/$lane-$name"[-.]* "$log".*
 	meson test -C "$dir" --no-rebuild --suite "$name" --logbase "$lane-$name" \
 		--print-errorlogs "$@" >"$log.log" 2>&1 </dev/null
-	cp "$dir/meson-logs/$lane-$name".* "$PMF_LOGS/" 2>/dev/null
+	for ending in txt json junit.xml; do
+		cp "$dir/meson-logs/$lane-$name"[-.]*"$ending" "$log.$ending" 2>/dev/null
+	done
 	if [ ! -s "$log.json" ]; then
 		tail -n 20 "$log.log" >&2
 		count "0 0 0"
