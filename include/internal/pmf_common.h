@@ -26,19 +26,20 @@ typedef uint64_t pmf_psn_t; /* packet number of one flow and direction; the low 
 #define PMF_CACHE_ALIGNED __attribute__((aligned(PMF_CACHE_LINE)))
 #define pmf_likely(x) __builtin_expect(!!(x), 1)
 #define pmf_unlikely(x) __builtin_expect(!!(x), 0)
-#define pmf_container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define pmf_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 #define PMF_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 #define PMF_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define PMF_MAX(a, b) ((a) > (b) ? (a) : (b))
 
 /* sys/queue.h of glibc lacks the _SAFE walk; the current element may be removed in the body. */
-#define PMF_TAILQ_FOREACH_SAFE(var, head, field, tmp)                                              \
+#define PMF_TAILQ_FOREACH_SAFE(var, head, field, tmp) \
 	for ((var) = TAILQ_FIRST(head); (var) && ((tmp) = TAILQ_NEXT(var, field), 1); (var) = (tmp))
 
 /*
- * An endpoint's address on the wire. IPv4 stands as an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2),
- * so that one comparison serves both. No padding: the struct is hashed and compared as bytes.
+ * An endpoint's address on the wire. IPv4 stands as an IPv4-mapped IPv6 address (RFC 4291
+ * §2.5.5.2), so that one comparison serves both. No padding: the struct is hashed and compared as
+ * bytes.
  */
 struct pmf_addr {
 	uint8_t ip[16];

@@ -17,12 +17,13 @@
 #define PMF_HEADERS FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
 
 #define PMF_CAPS_PRIMARY (FI_MSG | FI_SEND | FI_RECV | FI_DIRECTED_RECV)
-#define PMF_CAPS_FREE (FI_MULTI_RECV | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM) /* set unasked \
-										   */
+#define PMF_CAPS_FREE                                                              \
+	(FI_MULTI_RECV | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM) /* set unasked \
+								     */
 #define PMF_CAPS_SECONDARY (PMF_CAPS_FREE | FI_SOURCE | FI_SOURCE_ERR)
 #define PMF_CAPS (PMF_CAPS_PRIMARY | PMF_CAPS_SECONDARY)
 #define PMF_TX_CAPS (FI_MSG | FI_SEND | FI_FENCE)
-#define PMF_RX_CAPS                                                                                \
+#define PMF_RX_CAPS \
 	(FI_MSG | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR)
 #define PMF_MSG_PREFIX_SIZE 8
 #define PMF_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Reading and waiting on completion queues: entries that are there first, else a pass and another look.
+ * Reading and waiting on completion queues: entries that are there first, else a pass and another
+ * look.
  */
 #include "msg/calls.h"
 
@@ -35,7 +36,8 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 }
 
 /* The raw address of a sender that the AV does not know: in the caller's buffer, or in ours. */
-static void put_sender(struct pmf_cq *cq, struct fi_cq_err_entry *buf, const struct pmf_addr *sender)
+static void put_sender(struct pmf_cq *cq, struct fi_cq_err_entry *buf,
+		       const struct pmf_addr *sender)
 {
 	size_t len = sizeof(cq->err_data);
 

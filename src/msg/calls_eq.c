@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Reading and waiting on event queues: events that are there first, else a pass on every engine that
- * objects bound to the queue live on, and another look.
+ * Reading and waiting on event queues: events that are there first, else a pass on every engine
+ * that objects bound to the queue live on, and another look.
  */
 #include "msg/calls.h"
 
@@ -18,7 +18,7 @@ static struct pmf_eq_driver *find(struct pmf_eq *eq, const struct pmf_progress *
 {
 	struct pmf_eq_driver *d;
 
-	TAILQ_FOREACH(d, &eq->drivers, link)
+	TAILQ_FOREACH (d, &eq->drivers, link)
 		if (d->progress == p)
 			return d;
 	return NULL;
@@ -68,7 +68,7 @@ void pmf_eq_progress(struct pmf_eq *eq)
 	/* taken: somebody else is at it */
 	if (pthread_mutex_trylock(&eq->drive_lock))
 		return;
-	TAILQ_FOREACH(d, &eq->drivers, link)
+	TAILQ_FOREACH (d, &eq->drivers, link)
 		pmf_progress_run(d->progress);
 	pthread_mutex_unlock(&eq->drive_lock);
 }
@@ -97,7 +97,8 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf, uint6
 	return pmf_eq_readerr(eq, buf, flags);
 }
 
-static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len, uint64_t flags)
+static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len,
+			uint64_t flags)
 {
 	return pmf_eq_write((struct pmf_eq *)fid, event, buf, len, flags);
 }
@@ -109,7 +110,7 @@ static void sleep_begin(struct pmf_eq *eq)
 
 	pthread_mutex_lock(&eq->drive_lock);
 	eq->sleeping++;
-	TAILQ_FOREACH(d, &eq->drivers, link)
+	TAILQ_FOREACH (d, &eq->drivers, link)
 		pmf_progress_sleep_begin(d->progress);
 	pthread_mutex_unlock(&eq->drive_lock);
 }
@@ -120,7 +121,7 @@ static void sleep_end(struct pmf_eq *eq)
 
 	pthread_mutex_lock(&eq->drive_lock);
 	eq->sleeping--;
-	TAILQ_FOREACH(d, &eq->drivers, link)
+	TAILQ_FOREACH (d, &eq->drivers, link)
 		pmf_progress_sleep_end(d->progress);
 	pthread_mutex_unlock(&eq->drive_lock);
 }

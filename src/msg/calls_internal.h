@@ -11,11 +11,12 @@
 #include "msg/calls.h"
 #include "msg/engine.h"
 
-#define PMF_KICK_MORE 0x80000000u /* in ep->unkicked: posted with FI_MORE since the last call without */
+#define PMF_KICK_MORE \
+	0x80000000u /* in ep->unkicked: posted with FI_MORE since the last call without */
 
 /**
- * An error return: it ends a burst of FI_MORE, and -FI_EAGAIN runs a pass, so that an application that only
- * repeats the call gets on. @return @p err
+ * An error return: it ends a burst of FI_MORE, and -FI_EAGAIN runs a pass, so that an application
+ * that only repeats the call gets on. @return @p err
  */
 static inline ssize_t pmf_call_refuse(struct pmf_ep *ep, ssize_t err)
 {

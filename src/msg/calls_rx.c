@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * The three receiving calls of fi_msg(3): one way, as for sending. A posted receive meets its message in
- * the next pass.
+ * The three receiving calls of fi_msg(3): one way, as for sending. A posted receive meets its
+ * message in the next pass.
  */
 #include "msg/calls_internal.h"
 
@@ -32,8 +32,8 @@ static ssize_t refuse_closed(const struct pmf_handle *h)
 }
 
 /* What is asked of a receive that is not plain. @return 0, or -FI_EINVAL */
-static int check_odd(const struct pmf_rctx *rc, const struct iovec *iov, size_t count, fi_addr_t src,
-		     uint64_t flags)
+static int check_odd(const struct pmf_rctx *rc, const struct iovec *iov, size_t count,
+		     fi_addr_t src, uint64_t flags)
 {
 	if (rc->directed && src != FI_ADDR_UNSPEC && (!rc->peers || !pmf_peers_get(rc->peers, src)))
 		return -FI_EINVAL;
@@ -63,9 +63,10 @@ static void fill_odd(struct pmf_rctx *rc, struct pmf_rx *rx, fi_addr_t src, uint
 	}
 }
 
-static inline __attribute__((always_inline)) ssize_t post(struct fid_ep *fid, const struct iovec *iov,
-							   size_t count, fi_addr_t src, void *context,
-							   uint64_t flags)
+static inline __attribute__((always_inline)) ssize_t post(struct fid_ep *fid,
+							  const struct iovec *iov, size_t count,
+							  fi_addr_t src, void *context,
+							  uint64_t flags)
 {
 	struct pmf_handle *h = pmf_handle_of(fid);
 	struct pmf_rctx *rc = h->rctx;
@@ -156,8 +157,8 @@ static ssize_t no_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr
 	return -FI_ENOSYS;
 }
 
-static ssize_t no_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
-			   fi_addr_t dest, void *context)
+static ssize_t no_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			   uint64_t data, fi_addr_t dest, void *context)
 {
 	return -FI_ENOSYS;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * The six sending calls of fi_msg(3). Each says what it has in a struct post and goes one way: check, take
- * a transfer, fill it, put it on the ring, and let it leave at once when the peer's flow is idle.
+ * The six sending calls of fi_msg(3). Each says what it has in a struct post and goes one way:
+ * check, take a transfer, fill it, put it on the ring, and let it leave at once when the peer's
+ * flow is idle.
  */
 #include "msg/calls_internal.h"
 
@@ -10,8 +11,8 @@
 
 #include "msg/threads.h"
 
-#define TX_FLAGS                                                                                   \
-	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_INJECT_COMPLETE |            \
+#define TX_FLAGS                                                                        \
+	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_INJECT_COMPLETE | \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_FENCE)
 
 /* One call's arguments. */
@@ -26,8 +27,8 @@ struct post {
 };
 
 /*
- * Automatic progress: the worker finds the post in its next pass, unless it sleeps. The fence pairs with the
- * one in worker.c.
+ * Automatic progress: the worker finds the post in its next pass, unless it sleeps. The fence pairs
+ * with the one in worker.c.
  */
 static inline void kick_worker(struct pmf_ep *ep)
 {
@@ -44,8 +45,8 @@ static inline void kick_worker(struct pmf_ep *ep)
 }
 
 /*
- * Let it leave at once: the tx half of a pass. Tried for the first post since the last pass, and for every
- * batch after it; what lies between gathers and shares frames.
+ * Let it leave at once: the tx half of a pass. Tried for the first post since the last pass, and
+ * for every batch after it; what lies between gathers and shares frames.
  */
 static inline void kick(struct pmf_ep *ep, uint64_t flags)
 {
@@ -58,10 +59,12 @@ static inline void kick(struct pmf_ep *ep, uint64_t flags)
 	}
 	if (flags & FI_MORE)
 		n |= PMF_KICK_MORE;
-	atomic_store_explicit(&ep->unkicked, n & ~(flags & FI_MORE ? 0 : PMF_KICK_MORE), memory_order_relaxed);
+	atomic_store_explicit(&ep->unkicked, n & ~(flags & FI_MORE ? 0 : PMF_KICK_MORE),
+			      memory_order_relaxed);
 	if (flags & FI_MORE)
 		return;
-	batch = n % PMF_KICK_BATCH == 0 || (n & PMF_KICK_MORE); /* the end of a burst lets everything out */
+	batch = n % PMF_KICK_BATCH == 0 ||
+		(n & PMF_KICK_MORE); /* the end of a burst lets everything out */
 	if ((n != 1 && !batch) || !pmf_engine_try(ep->engine))
 		return;
 	pmf_engine_kick(ep->engine, ep, batch);
@@ -125,7 +128,7 @@ static inline void fill(struct pmf_tx *tx, const struct post *p, size_t len)
 }
 
 static inline __attribute__((always_inline)) ssize_t post_bytes(struct pmf_ep *ep,
-								 const struct post *p)
+								const struct post *p)
 {
 	ssize_t len = check(ep, p);
 	struct pmf_tx *tx;
@@ -179,7 +182,10 @@ static ssize_t ep_send(struct fid_ep *ep, const void *buf, size_t len, void *des
 		       void *context)
 {
 	struct iovec iov = {(void *)(uintptr_t)buf, len};
-	struct post p = {.iov = &iov, .count = 1, .dest = dest, .context = context,
+	struct post p = {.iov = &iov,
+			 .count = 1,
+			 .dest = dest,
+			 .context = context,
 			 .flags = pmf_handle_of(ep)->tx_op_flags};
 
 	return post(ep, &p);
@@ -188,7 +194,10 @@ static ssize_t ep_send(struct fid_ep *ep, const void *buf, size_t len, void *des
 static ssize_t ep_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			fi_addr_t dest, void *context)
 {
-	struct post p = {.iov = iov, .count = count, .dest = dest, .context = context,
+	struct post p = {.iov = iov,
+			 .count = count,
+			 .dest = dest,
+			 .context = context,
 			 .flags = pmf_handle_of(ep)->tx_op_flags};
 
 	return post(ep, &p);
@@ -196,8 +205,11 @@ static ssize_t ep_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc,
 
 static ssize_t ep_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	struct post p = {.iov = msg->msg_iov, .count = msg->iov_count, .dest = msg->addr,
-			 .context = msg->context, .flags = flags};
+	struct post p = {.iov = msg->msg_iov,
+			 .count = msg->iov_count,
+			 .dest = msg->addr,
+			 .context = msg->context,
+			 .flags = flags};
 
 	if (pmf_unlikely(flags & ~TX_FLAGS))
 		return pmf_call_refuse(pmf_ep_of(ep), -FI_EBADFLAGS);
@@ -214,11 +226,15 @@ static ssize_t ep_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr
 	return post(ep, &p);
 }
 
-static ssize_t ep_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
-			   fi_addr_t dest, void *context)
+static ssize_t ep_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			   uint64_t data, fi_addr_t dest, void *context)
 {
 	struct iovec iov = {(void *)(uintptr_t)buf, len};
-	struct post p = {.iov = &iov, .count = 1, .dest = dest, .context = context, .data = data,
+	struct post p = {.iov = &iov,
+			 .count = 1,
+			 .dest = dest,
+			 .context = context,
+			 .data = data,
 			 .flags = pmf_handle_of(ep)->tx_op_flags | FI_REMOTE_CQ_DATA};
 
 	return post(ep, &p);
@@ -228,7 +244,11 @@ static ssize_t ep_injectdata(struct fid_ep *ep, const void *buf, size_t len, uin
 			     fi_addr_t dest)
 {
 	struct iovec iov = {(void *)(uintptr_t)buf, len};
-	struct post p = {.iov = &iov, .count = 1, .dest = dest, .data = data, .silent = true,
+	struct post p = {.iov = &iov,
+			 .count = 1,
+			 .dest = dest,
+			 .data = data,
+			 .silent = true,
 			 .flags = FI_REMOTE_CQ_DATA};
 
 	return post(ep, &p);

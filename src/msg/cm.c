@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Connections, the application's side: each call does its work under the owner word. What packets, the clock
- * and dying peers do to a connection stands in engine_cm.c.
+ * Connections, the application's side: each call does its work under the owner word. What packets,
+ * the clock and dying peers do to a connection stands in engine_cm.c.
  */
 #include "msg/cm.h"
 
@@ -15,7 +15,8 @@
 
 /* ---- requests ---- */
 
-/* All requests of the process, so that a stale handle is found out. The lock comes after an owner word. */
+/* All requests of the process, so that a stale handle is found out. The lock comes after an owner
+ * word. */
 static struct {
 	pthread_mutex_t lock;
 	TAILQ_HEAD(, pmf_connreq) all;
@@ -52,7 +53,8 @@ void pmf_connreq_forget(struct pmf_ep *listener)
 	struct pmf_connreq *req, *next;
 
 	pthread_mutex_lock(&reqs.lock);
-	PMF_TAILQ_FOREACH_SAFE(req, &reqs.all, link, next) {
+	PMF_TAILQ_FOREACH_SAFE(req, &reqs.all, link, next)
+	{
 		if (req->listener != listener)
 			continue;
 		req->listener = NULL;
@@ -71,7 +73,7 @@ struct pmf_connreq *pmf_connreq_take(fid_t handle)
 	struct pmf_connreq *req;
 
 	pthread_mutex_lock(&reqs.lock);
-	TAILQ_FOREACH(req, &reqs.all, link)
+	TAILQ_FOREACH (req, &reqs.all, link)
 		if (&req->fid == handle)
 			break;
 	if (req && req->taken)
@@ -229,7 +231,8 @@ int pmf_cm_accept(struct pmf_ep *ep, const void *data, size_t len)
 	return err;
 }
 
-/* The entries of its sends are written now; the transfers stay with the flow until it lets them go. */
+/* The entries of its sends are written now; the transfers stay with the flow until it lets them go.
+ */
 static void cancel_sends(struct pmf_engine *e, struct pmf_ep *ep)
 {
 	for (uint32_t i = 0; i < ep->tx_size; i++) {

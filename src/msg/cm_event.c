@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Events of connections, from the engine to the event queue. Connecting is control path: memory is taken
- * here, with the owner word held.
+ * Events of connections, from the engine to the event queue. Connecting is control path: memory is
+ * taken here, with the owner word held.
  */
 #include "msg/cm_state.h"
 
@@ -17,7 +17,8 @@ union entry {
 	uint8_t room[sizeof(struct fi_eq_cm_entry) + PMF_CM_DATA];
 };
 
-void pmf_cm_event(struct pmf_engine *e, struct pmf_ep *ep, uint32_t event, const void *data, size_t len)
+void pmf_cm_event(struct pmf_engine *e, struct pmf_ep *ep, uint32_t event, const void *data,
+		  size_t len)
 {
 	union entry entry = {.cm.fid = ep->event_fid};
 
@@ -55,8 +56,8 @@ int pmf_cm_request(struct pmf_ep *listener, struct pmf_connreq *req, const struc
 	info->handle = &req->fid;
 	if (len)
 		memcpy(entry.cm.data, data, len);
-	if (info->dest_addr && !pmf_eq_post_info(listener->eq, FI_CONNREQ, &entry, sizeof(entry.cm) + len,
-						 info))
+	if (info->dest_addr &&
+	    !pmf_eq_post_info(listener->eq, FI_CONNREQ, &entry, sizeof(entry.cm) + len, info))
 		return 0;
 	fi_freeinfo(info);
 	return -ENOMEM;

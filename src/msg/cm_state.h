@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * A connection as the engine keeps it, beside its flow; engine owner only. Shared by cm.c, engine_cm.c and
- * cm_event.c.
+ * A connection as the engine keeps it, beside its flow; engine owner only. Shared by cm.c,
+ * engine_cm.c and cm_event.c.
  */
 #ifndef PMF_MSG_CM_STATE_H
 #define PMF_MSG_CM_STATE_H
@@ -16,7 +16,8 @@ enum pmf_cm_state {
 	PMF_CM_REQUESTED,  /* its request waits for accept or reject */
 	PMF_CM_CONNECTED,
 	PMF_CM_REFUSING, /* REJECT is under way, then the flow is freed */
-	PMF_CM_CLOSING,	 /* nothing more from us but what was injected, then CLOSE, then it is freed */
+	PMF_CM_CLOSING,	 /* nothing more from us but what was injected, then CLOSE, then it is freed
+			  */
 	PMF_CM_OVER,	 /* the peer's REJECT or CLOSE has come */
 	PMF_CM_STATES
 };
@@ -56,17 +57,18 @@ void pmf_connreq_forget(struct pmf_ep *listener);
 
 /* engine_cm.c */
 void pmf_cm_step(struct pmf_engine *e, struct pmf_cm *cm, enum pmf_cm_state to, pmf_ns_t deadline);
-void pmf_cm_refuse(struct pmf_engine *e, struct pmf_cm *cm, enum pmf_reason reason, const void *data,
-		   size_t len, pmf_ns_t now);
-void pmf_cm_send(struct pmf_cm *cm, enum pmf_item_kind kind, enum pmf_reason reason, const void *data,
-		 size_t len);
+void pmf_cm_refuse(struct pmf_engine *e, struct pmf_cm *cm, enum pmf_reason reason,
+		   const void *data, size_t len, pmf_ns_t now);
+void pmf_cm_send(struct pmf_cm *cm, enum pmf_item_kind kind, enum pmf_reason reason,
+		 const void *data, size_t len);
 /** Nothing more from our side: CLOSE goes now or when what was injected has arrived. */
 void pmf_cm_close(struct pmf_engine *e, struct pmf_cm *cm, pmf_ns_t now);
 /** Receives of an endpoint whose connection is over end in FI_ECANCELED. */
 void pmf_cm_ended(struct pmf_ep *ep);
 
 /* cm_event.c; any of these may come to nothing for want of memory, which is counted */
-void pmf_cm_event(struct pmf_engine *e, struct pmf_ep *ep, uint32_t event, const void *data, size_t len);
+void pmf_cm_event(struct pmf_engine *e, struct pmf_ep *ep, uint32_t event, const void *data,
+		  size_t len);
 void pmf_cm_error(struct pmf_engine *e, struct pmf_ep *ep, int err, const void *data, size_t len);
 /** @return 0, -ENOMEM */
 int pmf_cm_request(struct pmf_ep *listener, struct pmf_connreq *req, const struct pmf_addr *peer,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Completions: from a finished transfer to the CQ's ring and the counter, and the transfer back to the
- * ring of free ones. A completion that finds the ring full stays in its transfer, which is then not free.
+ * Completions: from a finished transfer to the CQ's ring and the counter, and the transfer back to
+ * the ring of free ones. A completion that finds the ring full stays in its transfer, which is then
+ * not free.
  */
 #include "msg/engine.h"
 
@@ -240,7 +241,8 @@ void pmf_complete_retry(struct pmf_engine *e)
 	}
 }
 
-/** Once a pass: wake the readers of queues and counters that were written and have a wait object. */
+/** Once a pass: wake the readers of queues and counters that were written and have a wait object.
+ */
 void pmf_complete_wake(struct pmf_engine *e)
 {
 	struct pmf_cq_feed *feed = e->dirty_cqs;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * The engine's life and its pass. The pass is the whole data path in order: receives posted, frames in,
- * completions, sends posted, timers, frames out, wake-ups.
+ * The engine's life and its pass. The pass is the whole data path in order: receives posted, frames
+ * in, completions, sends posted, timers, frames out, wake-ups.
  */
 #include "msg/engine.h"
 
@@ -183,7 +183,7 @@ bool pmf_engine_pass(struct pmf_engine *e)
 		pmf_complete_retry(e);
 	if (pmf_unlikely(atomic_load_explicit(&e->announced, memory_order_relaxed)))
 		pmf_busy_collect(e);
-	TAILQ_FOREACH(ep, &e->busy, busy_link) {
+	TAILQ_FOREACH (ep, &e->busy, busy_link) {
 		bool any = pmf_engine_receives(e, ep->rctx, now);
 
 		if (pmf_unlikely(ep->state > PMF_EP_ENABLED))
@@ -193,7 +193,7 @@ bool pmf_engine_pass(struct pmf_engine *e)
 		ep->busy_at = now;
 		busy = true;
 	}
-	TAILQ_FOREACH(rc, &e->shared, link)
+	TAILQ_FOREACH (rc, &e->shared, link)
 		busy |= pmf_engine_receives(e, rc, now);
 	if (pmf_engine_receive(e, now)) {
 		busy = true;
@@ -201,7 +201,7 @@ bool pmf_engine_pass(struct pmf_engine *e)
 	} else {
 		e->idle_rx++;
 	}
-	TAILQ_FOREACH(ep, &e->busy, busy_link) {
+	TAILQ_FOREACH (ep, &e->busy, busy_link) {
 		if (pmf_engine_submit(e, ep, now)) {
 			ep->busy_at = now;
 			busy = true;
@@ -234,8 +234,8 @@ bool pmf_engine_pass(struct pmf_engine *e)
 }
 
 /*
- * A flow with nothing in flight sends at once. Behind a busy one a batch has to gather: its frames would
- * only be smaller, and acknowledgements are about to open the window in a pass anyway.
+ * A flow with nothing in flight sends at once. Behind a busy one a batch has to gather: its frames
+ * would only be smaller, and acknowledgements are about to open the window in a pass anyway.
  */
 void pmf_engine_kick(struct pmf_engine *e, struct pmf_ep *ep, bool batch)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * The engine: one rx/tx queue pair with all flows behind it. Whoever holds the owner word runs it; so
- * nothing in here is locked. Control calls take the word by waiting for it, readers only try.
+ * The engine: one rx/tx queue pair with all flows behind it. Whoever holds the owner word runs it;
+ * so nothing in here is locked. Control calls take the word by waiting for it, readers only try.
  */
 #ifndef PMF_MSG_ENGINE_H
 #define PMF_MSG_ENGINE_H
@@ -28,9 +28,9 @@ struct pmf_eflow {
 	TAILQ_ENTRY(pmf_eflow) ack_link;
 	TAILQ_ENTRY(pmf_eflow) active_link; /* while it has an active part */
 	TAILQ_ENTRY(pmf_eflow) ep_link;	    /* ep->eflows */
-	bool ready;   /* on engine->ready */
-	bool ack;     /* on engine->acks */
-	bool named;   /* in the address hash */
+	bool ready;			    /* on engine->ready */
+	bool ack;			    /* on engine->acks */
+	bool named;			    /* in the address hash */
 	uint32_t index;
 	uint64_t conn;
 	uint16_t local_port; /* its name here; of the listener that took it, or of its endpoint */
@@ -47,7 +47,8 @@ struct pmf_eflow {
 	struct pmf_stubq stubs;
 	uint32_t awaited; /* messages whose bytes are to come: the peer is watched meanwhile */
 	struct pmf_itemq fenced; /* sends behind a fence (FI_FENCE), not in the flow yet */
-	struct rte_mbuf **held; /* frames ahead of order, by packet number; behind the active part */
+	struct rte_mbuf *
+		*held; /* frames ahead of order, by packet number; behind the active part */
 	uint32_t nheld;
 	pmf_ns_t quiet_since; /* 0: something was under way at the last look */
 	struct pmf_flow_stats stats;
@@ -58,8 +59,10 @@ TAILQ_HEAD(pmf_epq, pmf_ep);
 TAILQ_HEAD(pmf_cmq, pmf_cm);
 
 struct pmf_engine {
-	_Atomic uint32_t owner; /* 1: held. Taken by exchange (acquire), given back by store (release) */
-	_Atomic uint32_t waiters; /* control callers that wait for the word: a resident owner steps aside */
+	_Atomic uint32_t
+		owner; /* 1: held. Taken by exchange (acquire), given back by store (release) */
+	_Atomic uint32_t
+		waiters; /* control callers that wait for the word: a resident owner steps aside */
 	_Atomic pmf_ns_t last_pass; /* written by the owner, read by the helper thread */
 
 	struct pmf_queue *q PMF_CACHE_ALIGNED;
@@ -73,8 +76,9 @@ struct pmf_engine {
 	TAILQ_HEAD(, pmf_rctx) shared; /* receive contexts of several endpoints */
 	struct pmf_epq busy; /* of eps those that have posted lately: what a pass looks at */
 	bool can_forget;     /* endpoints leave it: the kernel has membarrier(2) */
-	_Atomic(struct pmf_ep *) announced PMF_CACHE_ALIGNED; /* pushed by posters, taken by the owner */
-	struct pmf_cmq cms; /* connections that have a deadline */
+	_Atomic(struct pmf_ep *) announced
+		PMF_CACHE_ALIGNED; /* pushed by posters, taken by the owner */
+	struct pmf_cmq cms;	   /* connections that have a deadline */
 	struct pmf_wheel wheel;
 	struct pmf_eflow **flows; /* by index */
 	uint32_t nflows, flows_cap, flow_free_hint;
@@ -87,20 +91,23 @@ struct pmf_engine {
 	struct pmf_block *block_free;
 	uint32_t nblock_free;
 	uint32_t nheld, held_max;
-	void *active_free; /* lent to flows with something in flight; linked through the first word */
+	void *active_free; /* lent to flows with something in flight; linked through the first word
+			    */
 	pmf_ns_t next_tick, reset_window;
 	uint32_t resets;
 
 	struct pmf_flow_conf fconf;
 	struct pmf_contact_key key;
-	struct rte_hash *by_name; /* struct pmf_flow_name → struct pmf_eflow */
+	struct rte_hash *by_name;   /* struct pmf_flow_name → struct pmf_eflow */
 	struct pmf_ep **ep_of_port; /* 65,536 */
 	void *stub_mem, *block_mem;
 	struct pmf_engine_stats stats;
 	uint16_t port_hint;
-	_Atomic uint32_t sleepers; /* readers that sleep on a wait object: the helper thread drives */
-	_Atomic uint32_t autos;	   /* domains in automatic progress: a worker thread runs */
-	_Atomic uint32_t asleep;   /* the worker sleeps; a futex. Written by the worker and who wakes it */
+	_Atomic uint32_t
+		sleepers;	/* readers that sleep on a wait object: the helper thread drives */
+	_Atomic uint32_t autos; /* domains in automatic progress: a worker thread runs */
+	_Atomic uint32_t
+		asleep; /* the worker sleeps; a futex. Written by the worker and who wakes it */
 	struct pmf_worker *worker;
 	TAILQ_ENTRY(pmf_engine) link; /* the stack's list */
 };
@@ -118,7 +125,8 @@ static inline bool pmf_engine_try(struct pmf_engine *e)
 {
 	if (atomic_load_explicit(&e->owner, memory_order_relaxed))
 		return false;
-	/* acquire pairs with the release in pmf_engine_release(): all that the last owner did is seen */
+	/* acquire pairs with the release in pmf_engine_release(): all that the last owner did is
+	 * seen */
 	return atomic_exchange_explicit(&e->owner, 1, memory_order_acquire) == 0;
 }
 
@@ -141,7 +149,8 @@ void pmf_engine_close(struct pmf_engine *e);
 
 /** One whole pass. @return whether there was anything to do. */
 bool pmf_engine_pass(struct pmf_engine *e);
-/** The tx half for a poster: what @p ep has posted goes to its flows; @p batch: sent even if they are busy. */
+/** The tx half for a poster: what @p ep has posted goes to its flows; @p batch: sent even if they
+ * are busy. */
 void pmf_engine_kick(struct pmf_engine *e, struct pmf_ep *ep, bool batch);
 
 /** Take over the receives posted on @p rc. @return whether there were any. */
@@ -169,14 +178,17 @@ void pmf_engine_transmit_one(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_
 void pmf_engine_flush_acks(struct pmf_engine *e, pmf_ns_t now);
 
 /* engine_flow.c */
-struct pmf_eflow *pmf_eflow_to(struct pmf_engine *e, struct pmf_ep *ep, fi_addr_t dest, pmf_ns_t now,
-			       int *err);
-struct pmf_eflow *pmf_eflow_find(struct pmf_engine *e, uint16_t local_port, const struct pmf_addr *peer);
-struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_addr *peer,
-				 pmf_ns_t now, int *err);
-/** After any call into the flow: completions, death, ready list, timer. @return false: the flow is gone */
+struct pmf_eflow *pmf_eflow_to(struct pmf_engine *e, struct pmf_ep *ep, fi_addr_t dest,
+			       pmf_ns_t now, int *err);
+struct pmf_eflow *pmf_eflow_find(struct pmf_engine *e, uint16_t local_port,
+				 const struct pmf_addr *peer);
+struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep,
+				 const struct pmf_addr *peer, pmf_ns_t now, int *err);
+/** After any call into the flow: completions, death, ready list, timer. @return false: the flow is
+ * gone */
 bool pmf_eflow_settle(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now);
-/** The part of settling that frees what is done: completions of sends, items of stubs and receives. */
+/** The part of settling that frees what is done: completions of sends, items of stubs and receives.
+ */
 void pmf_eflow_drain(struct pmf_engine *e, struct pmf_eflow *ef);
 /** Take it out of names and tables and free it; its items are done. */
 void pmf_eflow_free(struct pmf_engine *e, struct pmf_eflow *ef, int error);
@@ -186,15 +198,16 @@ bool pmf_eflow_activate(struct pmf_engine *e, struct pmf_eflow *ef);
 void pmf_eflow_rest(struct pmf_engine *e, pmf_ns_t now);
 void pmf_eflow_unname(struct pmf_engine *e, struct pmf_eflow *ef);
 
-/** The flow of @p ep to @p addr, if there is one, goes by another fi_addr_t (an AV insert or removal). */
+/** The flow of @p ep to @p addr, if there is one, goes by another fi_addr_t (an AV insert or
+ * removal). */
 void pmf_eflow_rename(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_addr *addr,
 		      fi_addr_t old, fi_addr_t fi_addr);
 
 /* match.c */
 void pmf_match_posted(struct pmf_engine *e, struct pmf_rctx *rc, struct pmf_rx *rx, pmf_ns_t now);
 /**
- * Waiting messages meet posted receives once more: sources have become known, a part is free, or @p rx has
- * just been posted (else NULL). Not from within the processing of a packet.
+ * Waiting messages meet posted receives once more: sources have become known, a part is free, or @p
+ * rx has just been posted (else NULL). Not from within the processing of a packet.
  */
 void pmf_match_again(struct pmf_engine *e, struct pmf_rctx *rc, struct pmf_rx *rx, pmf_ns_t now);
 void pmf_match_start(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec);
@@ -221,7 +234,8 @@ void pmf_stub_put(struct pmf_engine *e, struct pmf_stub *s);
 /** A flow of a connection begins. @return false: no memory */
 bool pmf_cm_new(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now);
 /** CONNREQ, ACCEPT, REJECT or CLOSE. @return 0, -EPROTO */
-int pmf_cm_record(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec, pmf_ns_t now);
+int pmf_cm_record(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec,
+		  pmf_ns_t now);
 bool pmf_cm_takes_messages(const struct pmf_eflow *ef);
 bool pmf_cm_over(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now);
 void pmf_cm_receives(struct pmf_engine *e, struct pmf_ep *ep);
@@ -249,7 +263,9 @@ void pmf_ep_reap(struct pmf_engine *e, pmf_ns_t now);
 void pmf_ep_drop_port(struct pmf_ep *ep);
 /** Memory only: never enabled, or off its engine. */
 void pmf_ep_free(struct pmf_ep *ep);
-/* ep.c: a ring of free transfers and one of posted ones, to be freed by free(3). @return 0, -ENOMEM */
-int pmf_rings_open(struct rte_ring **free_ring, struct rte_ring **ring, uint32_t entries, bool many);
+/* ep.c: a ring of free transfers and one of posted ones, to be freed by free(3). @return 0, -ENOMEM
+ */
+int pmf_rings_open(struct rte_ring **free_ring, struct rte_ring **ring, uint32_t entries,
+		   bool many);
 
 #endif

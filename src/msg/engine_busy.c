@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Which endpoints a pass looks at: those that have posted lately. Posting threads announce an endpoint
- * that is not looked at; the owner stops looking at one whose rings have been empty for a while.
+ * Which endpoints a pass looks at: those that have posted lately. Posting threads announce an
+ * endpoint that is not looked at; the owner stops looking at one whose rings have been empty for a
+ * while.
  */
 #include "msg/engine.h"
 
@@ -25,8 +26,8 @@ void pmf_busy_init(struct pmf_engine *e)
 }
 
 /*
- * Any thread. Who turns `listed` from 0 to 1 puts the endpoint on a list, so it stands on one only: here on
- * the stack of announced ones. Release pairs with the acquire in pmf_busy_collect().
+ * Any thread. Who turns `listed` from 0 to 1 puts the endpoint on a list, so it stands on one only:
+ * here on the stack of announced ones. Release pairs with the acquire in pmf_busy_collect().
  */
 void pmf_busy_announce(struct pmf_ep *ep)
 {
@@ -60,9 +61,10 @@ static bool has_posts(const struct pmf_ep *ep)
 }
 
 /*
- * A poster writes its ring and then looks at `listed` without a fence, since it does so for every post. So the
- * fence is made here, for all threads at once and only when endpoints fall quiet: whoever saw `listed` still
- * set has its entry visible after the barrier, and whoever looks later sees it cleared and announces.
+ * A poster writes its ring and then looks at `listed` without a fence, since it does so for every
+ * post. So the fence is made here, for all threads at once and only when endpoints fall quiet:
+ * whoever saw `listed` still set has its entry visible after the barrier, and whoever looks later
+ * sees it cleared and announces.
  */
 void pmf_busy_forget(struct pmf_engine *e, pmf_ns_t now)
 {
@@ -84,9 +86,11 @@ void pmf_busy_forget(struct pmf_engine *e, pmf_ns_t now)
 	if (TAILQ_EMPTY(&quiet))
 		return;
 	membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-	PMF_TAILQ_FOREACH_SAFE(ep, &quiet, busy_link, next) {
+	PMF_TAILQ_FOREACH_SAFE(ep, &quiet, busy_link, next)
+	{
 		/* announced by its poster meanwhile: then it stands on the other list */
-		if (!has_posts(ep) || atomic_exchange_explicit(&ep->listed, 1, memory_order_relaxed))
+		if (!has_posts(ep) ||
+		    atomic_exchange_explicit(&ep->listed, 1, memory_order_relaxed))
 			continue;
 		ep->busy = true;
 		ep->busy_at = now;

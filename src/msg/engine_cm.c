@@ -52,8 +52,8 @@ bool pmf_cm_new(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 	return true;
 }
 
-void pmf_cm_send(struct pmf_cm *cm, enum pmf_item_kind kind, enum pmf_reason reason, const void *data,
-		 size_t len)
+void pmf_cm_send(struct pmf_cm *cm, enum pmf_item_kind kind, enum pmf_reason reason,
+		 const void *data, size_t len)
 {
 	cm->out_len = (uint16_t)PMF_MIN(len, (size_t)PMF_CM_DATA);
 	if (cm->out_len)
@@ -61,8 +61,8 @@ void pmf_cm_send(struct pmf_cm *cm, enum pmf_item_kind kind, enum pmf_reason rea
 	pmf_flow_control(&cm->ef->flow, &cm->item, kind, reason, cm->out, cm->out_len);
 }
 
-void pmf_cm_refuse(struct pmf_engine *e, struct pmf_cm *cm, enum pmf_reason reason, const void *data,
-		   size_t len, pmf_ns_t now)
+void pmf_cm_refuse(struct pmf_engine *e, struct pmf_cm *cm, enum pmf_reason reason,
+		   const void *data, size_t len, pmf_ns_t now)
 {
 	pmf_cm_step(e, cm, PMF_CM_REFUSING, now + e->conf->dead_after);
 	pmf_cm_send(cm, PMF_ITEM_REJECT, reason, data, len);
@@ -72,7 +72,8 @@ void pmf_cm_refuse(struct pmf_engine *e, struct pmf_cm *cm, enum pmf_reason reas
 
 /* ---- records ---- */
 
-static int on_request(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec, pmf_ns_t now)
+static int on_request(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec,
+		      pmf_ns_t now)
 {
 	struct pmf_ep *ep = ef->ep;
 	struct pmf_cm *cm = ef->cm;
@@ -118,7 +119,8 @@ static int on_end(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_r
 {
 	struct pmf_cm *cm = ef->cm;
 
-	if (rec->type == PMF_RT_REJECT && cm->state != PMF_CM_CONNECTING && cm->state != PMF_CM_CLOSING)
+	if (rec->type == PMF_RT_REJECT && cm->state != PMF_CM_CONNECTING &&
+	    cm->state != PMF_CM_CLOSING)
 		return -EPROTO;
 	if (rec->len)
 		memcpy(cm->in, rec->bytes, rec->len);
@@ -128,7 +130,8 @@ static int on_end(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_r
 	return 0;
 }
 
-int pmf_cm_record(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec, pmf_ns_t now)
+int pmf_cm_record(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_rec *rec,
+		  pmf_ns_t now)
 {
 	if (!ef->cm)
 		return -EPROTO;
@@ -150,7 +153,8 @@ bool pmf_cm_takes_messages(const struct pmf_eflow *ef)
 	return ef->cm->state == PMF_CM_CONNECTED || ef->cm->state == PMF_CM_CONNECTING;
 }
 
-/** After a packet: when it ended the connection, acknowledge and let go. @return whether the flow is gone */
+/** After a packet: when it ended the connection, acknowledge and let go. @return whether the flow
+ * is gone */
 bool pmf_cm_over(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 {
 	if (ef->cm->state != PMF_CM_OVER)
@@ -171,7 +175,8 @@ void pmf_cm_ended(struct pmf_ep *ep)
 		atomic_store_explicit(&ep->rctx->open, false, memory_order_release);
 }
 
-/** Receives were posted on an endpoint whose connection is over: kept messages first, then nothing more. */
+/** Receives were posted on an endpoint whose connection is over: kept messages first, then nothing
+ * more. */
 void pmf_cm_receives(struct pmf_engine *e, struct pmf_ep *ep)
 {
 	if (ep->state == PMF_EP_DRAINING && !pmf_rctx_keeps(ep))
@@ -219,7 +224,8 @@ void pmf_cm_flow_end(struct pmf_engine *e, struct pmf_eflow *ef, int error)
 		cm->req->cm = NULL;
 	if (ep->conn == ef) {
 		ep->conn = NULL;
-		if (!ep->request && (ep->state == PMF_EP_UNCONNECTED || ep->state == PMF_EP_ENABLED))
+		if (!ep->request &&
+		    (ep->state == PMF_EP_UNCONNECTED || ep->state == PMF_EP_ENABLED))
 			ep_end(e, ep, cm, error, ep->state == PMF_EP_ENABLED);
 	}
 	free(cm);
@@ -241,11 +247,13 @@ void pmf_cm_leave(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 	ep->request = NULL;
 	if (ep->type == PMF_EP_PASSIVE)
 		pmf_connreq_forget(ep);
-	PMF_TAILQ_FOREACH_SAFE(ef, &ep->eflows, ep_link, next) {
+	PMF_TAILQ_FOREACH_SAFE(ef, &ep->eflows, ep_link, next)
+	{
 		switch (ef->cm->state) {
 		case PMF_CM_OPENING:
 		case PMF_CM_REQUESTED:
-			if (!ef->cm->req) /* else a call that waits for the owner word is about to take it */
+			if (!ef->cm->req) /* else a call that waits for the owner word is about to
+					     take it */
 				pmf_cm_refuse(e, ef->cm, PMF_REASON_GONE, NULL, 0, now);
 			break;
 		case PMF_CM_CONNECTING:
@@ -262,7 +270,8 @@ void pmf_cm_leave(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 
 void pmf_cm_item_done(struct pmf_eflow *ef, const struct pmf_item *item)
 {
-	if (ef->cm && item->status == 0 && (item->kind == PMF_ITEM_REJECT || item->kind == PMF_ITEM_CLOSE))
+	if (ef->cm && item->status == 0 &&
+	    (item->kind == PMF_ITEM_REJECT || item->kind == PMF_ITEM_CLOSE))
 		ef->cm->acked = true;
 }
 
@@ -297,5 +306,5 @@ void pmf_cm_tick(struct pmf_engine *e, pmf_ns_t now)
 	struct pmf_cm *cm, *next;
 
 	PMF_TAILQ_FOREACH_SAFE(cm, &e->cms, link, next)
-		pmf_cm_tick_one(e, cm, now);
+	pmf_cm_tick_one(e, cm, now);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Flows as the engine keeps them: table by connection id, names by address, the way from fi_addr_t, and
- * what follows every call into the protocol. Owner only.
+ * Flows as the engine keeps them: table by connection id, names by address, the way from fi_addr_t,
+ * and what follows every call into the protocol. Owner only.
  */
 #include "msg/engine.h"
 
@@ -16,7 +16,8 @@
 
 /* ---- names ---- */
 
-struct pmf_eflow *pmf_eflow_find(struct pmf_engine *e, uint16_t local_port, const struct pmf_addr *peer)
+struct pmf_eflow *pmf_eflow_find(struct pmf_engine *e, uint16_t local_port,
+				 const struct pmf_addr *peer)
 {
 	struct pmf_flow_name name = {*peer, local_port};
 	void *ef;
@@ -41,7 +42,8 @@ static struct pmf_eflow **slot_of(struct pmf_ep *ep, fi_addr_t a)
 	return chunk ? &chunk[a & (PMF_PEERS_CHUNK - 1)] : NULL;
 }
 
-/* The first send to one of 4,096 neighbouring addresses makes their table: once, not per message. */
+/* The first send to one of 4,096 neighbouring addresses makes their table: once, not per message.
+ */
 static bool slot_set(struct pmf_ep *ep, fi_addr_t a, struct pmf_eflow *ef)
 {
 	struct pmf_eflow ***chunk = &ep->flow_of[a >> PMF_PEERS_CHUNK_BITS];
@@ -69,10 +71,10 @@ void pmf_eflow_rename(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_
 		ef->fi_addr = FI_ADDR_NOTAVAIL;
 		if (fi_addr != FI_ADDR_NOTAVAIL)
 			slot_set(ep, fi_addr, ef);
-		TAILQ_FOREACH(rx, &ef->rx_order, order)
+		TAILQ_FOREACH (rx, &ef->rx_order, order)
 			rx->src = ef->fi_addr;
 	}
-	TAILQ_FOREACH(s, &rc->unexpected, link)
+	TAILQ_FOREACH (s, &rc->unexpected, link)
 		if (s->ep == ep && pmf_addr_eq(&s->peer, addr))
 			s->src = fi_addr;
 	if (fi_addr != FI_ADDR_NOTAVAIL && rc->ndirected)
@@ -124,12 +126,11 @@ static void init_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 }
 
 /** @param err  positive errno for an error entry, set on NULL */
-struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_addr *peer,
-				 pmf_ns_t now, int *err)
+struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep,
+				 const struct pmf_addr *peer, pmf_ns_t now, int *err)
 {
 	struct pmf_flow_name name = {*peer, ep->addr.port};
-	struct pmf_eflow *ef =
-		aligned_alloc(PMF_CACHE_LINE, (sizeof(*ef) + 63) & ~(size_t)63);
+	struct pmf_eflow *ef = aligned_alloc(PMF_CACHE_LINE, (sizeof(*ef) + 63) & ~(size_t)63);
 
 	*err = FI_ENOMEM;
 	if (!ef)
@@ -175,9 +176,10 @@ free_flow:
 	return NULL;
 }
 
-/** The flow from @p ep to a peer of its AV; made on the first send. @param err positive, set on NULL */
-struct pmf_eflow *pmf_eflow_to(struct pmf_engine *e, struct pmf_ep *ep, fi_addr_t dest, pmf_ns_t now,
-			       int *err)
+/** The flow from @p ep to a peer of its AV; made on the first send. @param err positive, set on
+ * NULL */
+struct pmf_eflow *pmf_eflow_to(struct pmf_engine *e, struct pmf_ep *ep, fi_addr_t dest,
+			       pmf_ns_t now, int *err)
 {
 	struct pmf_eflow **slot, *ef;
 	struct pmf_peer *peer;

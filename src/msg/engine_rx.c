@@ -10,8 +10,8 @@
 /* ---- answers without a flow ---- */
 
 /* Send @p len bytes that stand in @p m to @p to; not for the data path. */
-static void send_stray(struct pmf_engine *e, struct rte_mbuf *m, size_t len, const struct pmf_addr *to,
-		       uint16_t sport, pmf_ns_t now)
+static void send_stray(struct pmf_engine *e, struct rte_mbuf *m, size_t len,
+		       const struct pmf_addr *to, uint16_t sport, pmf_ns_t now)
 {
 	struct pmf_path path;
 
@@ -40,7 +40,8 @@ static void answer_reset(struct pmf_engine *e, const struct pmf_frame *f, const 
 	m = pmf_frame_alloc(e->q);
 	if (!m)
 		return;
-	/* a flow sends from its endpoint's port unless it has changed the path: good enough for a hint */
+	/* a flow sends from its endpoint's port unless it has changed the path: good enough for a
+	 * hint */
 	pmf_frame_src(f, &to);
 	p = rte_pktmbuf_mtod(m, uint8_t *);
 	if (hdr->type == PMF_PT_HELLO) {
@@ -103,12 +104,12 @@ static bool is_peer(const struct pmf_flow *f, uint64_t inc, uint64_t conn)
 }
 
 /*
- * An OPEN with a valid cookie. The same life as before: just data. Another life, and the cookie younger than
- * all we heard of the old one: the peer has restarted, the old flow ends.
+ * An OPEN with a valid cookie. The same life as before: just data. Another life, and the cookie
+ * younger than all we heard of the old one: the peer has restarted, the old flow ends.
  * @return the flow, or NULL
  */
-static struct pmf_eflow *on_open(struct pmf_engine *e, const struct pmf_frame *f, const struct pmf_hdr *hdr,
-				 struct pmf_ep *ep, pmf_ns_t now)
+static struct pmf_eflow *on_open(struct pmf_engine *e, const struct pmf_frame *f,
+				 const struct pmf_hdr *hdr, struct pmf_ep *ep, pmf_ns_t now)
 {
 	struct pmf_contact c;
 	struct pmf_eflow *ef;
@@ -171,7 +172,8 @@ static bool can_take(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *
 	bool orphan = ef->ep->state > PMF_EP_ENABLED, data; /* or its connection is over */
 	int starts;
 
-	/* counted by what the packet can hold, not by what a peer that keeps to the limit puts in */
+	/* counted by what the packet can hold, not by what a peer that keeps to the limit puts in
+	 */
 	if (pmf_likely(!orphan && e->nstub_free >= len / sizeof(struct pmf_wire_rec)))
 		return true;
 	starts = count_starts(p, len, &data);
@@ -192,7 +194,8 @@ static int records(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *p,
 		case PMF_RT_START:
 			if (pmf_unlikely(ef->cur_left || rec.kind != PMF_MK_MSG ||
 					 (ef->cm && !pmf_cm_takes_messages(ef))))
-				return -EPROTO; /* the one before is not whole, or not of a kind that is taken */
+				return -EPROTO; /* the one before is not whole, or not of a kind
+						   that is taken */
 			pmf_match_start(e, ef, &rec);
 			err = 0;
 			break;
@@ -391,7 +394,8 @@ out:
 	rte_pktmbuf_free(m);
 }
 
-static void on_frame(struct pmf_engine *e, const struct pmf_frame *f, struct rte_mbuf *m, pmf_ns_t now)
+static void on_frame(struct pmf_engine *e, const struct pmf_frame *f, struct rte_mbuf *m,
+		     pmf_ns_t now)
 {
 	struct pmf_eflow *ef;
 	struct pmf_hdr hdr;
@@ -406,7 +410,8 @@ static void on_frame(struct pmf_engine *e, const struct pmf_frame *f, struct rte
 		return;
 	}
 	ef = by_conn(e, hdr.conn);
-	/* an OPEN that names our id comes from a peer that we have opened to: it tells us its own */
+	/* an OPEN that names our id comes from a peer that we have opened to: it tells us its own
+	 */
 	if (pmf_likely(ef && (hdr.type == PMF_PT_DATA || hdr.type == PMF_PT_ACK ||
 			      hdr.type == PMF_PT_PROBE || hdr.type == PMF_PT_OPEN))) {
 		on_flow_packet(e, ef, f, &hdr, m, now);

@@ -69,7 +69,8 @@ bool pmf_engine_submit(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 			ef = to;
 			tx->flow = ef;
 			/* settling lets go what no fence holds */
-			if (pmf_unlikely((tx->flags & PMF_XF_FENCE) || !STAILQ_EMPTY(&ef->fenced))) {
+			if (pmf_unlikely((tx->flags & PMF_XF_FENCE) ||
+					 !STAILQ_EMPTY(&ef->fenced))) {
 				STAILQ_INSERT_TAIL(&ef->fenced, &tx->item, link);
 				continue;
 			}
@@ -122,7 +123,8 @@ void pmf_engine_transmit_one(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_
 
 	if (!m)
 		return;
-	len = pmf_flow_tx(&ef->flow, now, rte_pktmbuf_mtod(m, uint8_t *), e->port->max_payload, &ect);
+	len = pmf_flow_tx(&ef->flow, now, rte_pktmbuf_mtod(m, uint8_t *), e->port->max_payload,
+			  &ect);
 	if (len)
 		pmf_frame_send(e->q, &ef->path, m, (uint16_t)len, ect, now);
 	else
@@ -151,8 +153,9 @@ bool pmf_engine_transmit(struct pmf_engine *e, pmf_ns_t now)
 }
 
 /*
- * Acknowledgements for which nothing came to ride on. In manual progress the second pass in a row without
- * a frame says that the application has had its chance to answer; a worker thread waits a moment instead.
+ * Acknowledgements for which nothing came to ride on. In manual progress the second pass in a row
+ * without a frame says that the application has had its chance to answer; a worker thread waits a
+ * moment instead.
  */
 void pmf_engine_flush_acks(struct pmf_engine *e, pmf_ns_t now)
 {
@@ -161,7 +164,8 @@ void pmf_engine_flush_acks(struct pmf_engine *e, pmf_ns_t now)
 
 	if (e->idle_rx < 2)
 		return;
-	PMF_TAILQ_FOREACH_SAFE(ef, &e->acks, ack_link, next) {
+	PMF_TAILQ_FOREACH_SAFE(ef, &e->acks, ack_link, next)
+	{
 		if (pmf_flow_ack_pending(&ef->flow)) {
 			pmf_ns_t due = pmf_flow_ack_due(&ef->flow);
 
@@ -169,7 +173,8 @@ void pmf_engine_flush_acks(struct pmf_engine *e, pmf_ns_t now)
 				continue;
 			pmf_flow_ack_now(&ef->flow);
 		}
-		/* Leave the list last: due until it is sent, the flow would be put at its end again. */
+		/* Leave the list last: due until it is sent, the flow would be put at its end
+		 * again. */
 		if (pmf_eflow_settle(e, ef, now)) {
 			TAILQ_REMOVE(&e->acks, ef, ack_link);
 			ef->ack = false;

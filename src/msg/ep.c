@@ -35,8 +35,8 @@ static struct rte_ring *ring_open(uint32_t entries, unsigned int flags)
 }
 
 /*
- * One direction's pair of rings. The engine's side is single. Posting threads may be several: then they
- * take turns by relaxed tail sync, which bears a preempted thread.
+ * One direction's pair of rings. The engine's side is single. Posting threads may be several: then
+ * they take turns by relaxed tail sync, which bears a preempted thread.
  */
 int pmf_rings_open(struct rte_ring **free_ring, struct rte_ring **ring, uint32_t entries, bool many)
 {

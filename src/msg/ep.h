@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * The endpoint as the data path sees it. fabric makes it, checks arguments and binds; the nine calls and
- * the engine work on it.
+ * The endpoint as the data path sees it. fabric makes it, checks arguments and binds; the nine
+ * calls and the engine work on it.
  */
 #ifndef PMF_MSG_EP_H
 #define PMF_MSG_EP_H
@@ -24,19 +24,20 @@ struct pmf_ep_attr {
 	uint64_t tx_op_flags, rx_op_flags;
 	uint32_t tx_size, rx_size, inject_size, iov_limit;
 	uint64_t max_msg_size;
-	bool thread_safe; /* posting threads may be several (FI_THREAD_SAFE) */
-	bool shared_rx;	  /* receives come from a shared context, still to be bound */
-	uint8_t prefix;	  /* FI_MSG_PREFIX: bytes before each message, or 0 */
+	bool thread_safe;     /* posting threads may be several (FI_THREAD_SAFE) */
+	bool shared_rx;	      /* receives come from a shared context, still to be bound */
+	uint8_t prefix;	      /* FI_MSG_PREFIX: bytes before each message, or 0 */
 	struct pmf_addr addr; /* port 0: choose one at enable */
 };
 
-struct pmf_ep; /* msg/ep_state.h */
+struct pmf_ep;	 /* msg/ep_state.h */
 struct pmf_rctx; /* msg/rctx.h */
 
 /** @return 0 with a not yet enabled endpoint; -ENOMEM. The caller sets fid ops. Control path. */
 int pmf_ep_open(const struct pmf_ep_attr *attr, struct pmf_ep **out);
 
-/** Direction of @p flags: FI_TRANSMIT and/or FI_RECV, FI_SELECTIVE_COMPLETION. Checked by fabric. -ENOMEM */
+/** Direction of @p flags: FI_TRANSMIT and/or FI_RECV, FI_SELECTIVE_COMPLETION. Checked by fabric.
+ * -ENOMEM */
 int pmf_ep_bind_cq(struct pmf_ep *ep, struct pmf_cq *cq, uint64_t flags);
 int pmf_ep_bind_cntr(struct pmf_ep *ep, struct pmf_cntr *cntr, uint64_t flags);
 /** Under the AV's lock. */
@@ -50,10 +51,12 @@ bool pmf_ep_enabled(const struct pmf_ep *ep);
 
 /** Its address; the port is 0 until enabled or named. */
 const struct pmf_addr *pmf_ep_addr(const struct pmf_ep *ep);
-/** Name it before enable; it has its port from then on. @return 0, -EADDRINUSE, -EADDRNOTAVAIL not ours */
+/** Name it before enable; it has its port from then on. @return 0, -EADDRINUSE, -EADDRNOTAVAIL not
+ * ours */
 int pmf_ep_set_addr(struct pmf_ep *ep, const struct pmf_addr *addr);
 
-/** Its address is its own from now on, with a port chosen if it has none; or another's. @return 0, -EADDRINUSE */
+/** Its address is its own from now on, with a port chosen if it has none; or another's. @return 0,
+ * -EADDRINUSE */
 int pmf_ep_hold_addr(struct pmf_ep *ep);
 void pmf_ep_release_addr(struct pmf_ep *ep);
 
@@ -62,20 +65,21 @@ size_t pmf_ep_tx_left(const struct pmf_ep *ep);
 void pmf_ep_set_limits(struct pmf_ep *ep, uint64_t max_msg_size, uint32_t inject_size);
 
 /**
- * Close: buffers are the caller's on return; nothing is written to CQs afterwards; what was completed or
- * injected still goes out for at most conf->linger after. Under the AV's lock if one is bound. Frees ep.
+ * Close: buffers are the caller's on return; nothing is written to CQs afterwards; what was
+ * completed or injected still goes out for at most conf->linger after. Under the AV's lock if one
+ * is bound. Frees ep.
  */
 void pmf_ep_close(struct pmf_ep *ep);
 
-#define PMF_EP_STATS(X)                                                                            \
-	X(tx_msgs, "messages", "sends completed in success")                                       \
-	X(tx_bytes, "bytes", "bytes of those")                                                     \
-	X(tx_errors, "messages", "sends completed in error")                                       \
-	X(rx_msgs, "messages", "receives completed in success")                                    \
-	X(rx_bytes, "bytes", "bytes of those")                                                     \
-	X(rx_errors, "messages", "receives completed in error")                                    \
-	X(rx_truncated, "messages", "messages longer than the posted buffer")                      \
-	X(rx_expected, "messages", "messages that found a posted buffer")                          \
+#define PMF_EP_STATS(X)                                                       \
+	X(tx_msgs, "messages", "sends completed in success")                  \
+	X(tx_bytes, "bytes", "bytes of those")                                \
+	X(tx_errors, "messages", "sends completed in error")                  \
+	X(rx_msgs, "messages", "receives completed in success")               \
+	X(rx_bytes, "bytes", "bytes of those")                                \
+	X(rx_errors, "messages", "receives completed in error")               \
+	X(rx_truncated, "messages", "messages longer than the posted buffer") \
+	X(rx_expected, "messages", "messages that found a posted buffer")     \
 	X(rx_unexpected, "messages", "messages kept until a buffer was posted")
 
 struct pmf_ep_stats {
@@ -84,24 +88,24 @@ struct pmf_ep_stats {
 extern const struct pmf_stat_desc pmf_ep_stat_desc[];
 extern const unsigned int pmf_ep_stat_count;
 
-#define PMF_ENGINE_STATS(X)                                                                        \
-	X(passes, "passes", "passes run")                                                          \
-	X(passes_busy, "passes", "passes that found something to do")                              \
-	X(rescues, "passes", "passes run by the helper thread because nobody else did")            \
-	X(flows_opened, "flows", "flows begun, by either side")                                    \
-	X(flows_dead, "flows", "flows ended because the peer was dead or restarted")               \
-	X(hello_rx, "packets", "hellos answered")                                                  \
-	X(drop_malformed, "packets", "dropped: not a packet of this protocol")                     \
-	X(drop_version, "packets", "dropped: another protocol version")                            \
-	X(drop_no_ep, "packets", "dropped: no endpoint on that port")                              \
-	X(drop_no_flow, "packets", "dropped: unknown connection id")                               \
-	X(drop_cookie, "packets", "dropped: the answer to a challenge was wrong or old")           \
-	X(drop_no_memory, "packets", "dropped: no memory to process it; it comes again")           \
-	X(drop_protocol, "packets", "dropped: the peer broke the protocol; its flow was closed")   \
-	X(hello_refused, "packets", "hellos answered: nobody takes that here")                     \
-	X(cm_requests, "requests", "connection requests received")                                 \
-	X(cm_refused, "requests", "connection requests rejected")                                  \
-	X(cm_no_memory, "events", "connection events lost for want of memory")                     \
+#define PMF_ENGINE_STATS(X)                                                                      \
+	X(passes, "passes", "passes run")                                                        \
+	X(passes_busy, "passes", "passes that found something to do")                            \
+	X(rescues, "passes", "passes run by the helper thread because nobody else did")          \
+	X(flows_opened, "flows", "flows begun, by either side")                                  \
+	X(flows_dead, "flows", "flows ended because the peer was dead or restarted")             \
+	X(hello_rx, "packets", "hellos answered")                                                \
+	X(drop_malformed, "packets", "dropped: not a packet of this protocol")                   \
+	X(drop_version, "packets", "dropped: another protocol version")                          \
+	X(drop_no_ep, "packets", "dropped: no endpoint on that port")                            \
+	X(drop_no_flow, "packets", "dropped: unknown connection id")                             \
+	X(drop_cookie, "packets", "dropped: the answer to a challenge was wrong or old")         \
+	X(drop_no_memory, "packets", "dropped: no memory to process it; it comes again")         \
+	X(drop_protocol, "packets", "dropped: the peer broke the protocol; its flow was closed") \
+	X(hello_refused, "packets", "hellos answered: nobody takes that here")                   \
+	X(cm_requests, "requests", "connection requests received")                               \
+	X(cm_refused, "requests", "connection requests rejected")                                \
+	X(cm_no_memory, "events", "connection events lost for want of memory")                   \
 	X(cm_bad_steps, "steps", "state changes of connections that are not allowed")
 
 struct pmf_engine_stats {
@@ -111,8 +115,9 @@ extern const struct pmf_stat_desc pmf_engine_stat_desc[];
 extern const unsigned int pmf_engine_stat_count;
 
 /**
- * Counters for include/pmf/pmf_stats.h, telemetry and pmf-perf. Any thread; figures may be a moment old.
- * Each calls @p emit for every line: object ("port", "engine", "ep:10.99.0.1:4000", "peer:…"), counter, value.
+ * Counters for include/pmf/pmf_stats.h, telemetry and pmf-perf. Any thread; figures may be a moment
+ * old. Each calls @p emit for every line: object ("port", "engine", "ep:10.99.0.1:4000", "peer:…"),
+ * counter, value.
  */
 typedef void (*pmf_stat_emit)(void *arg, const char *object, const struct pmf_stat_desc *desc,
 			      uint64_t value);

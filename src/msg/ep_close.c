@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Closing an endpoint. Buffers are the application's again at once; what was injected still goes out: the
- * endpoint stays behind as an orphan of its engine until its flows are quiet or its time is over.
+ * Closing an endpoint. Buffers are the application's again at once; what was injected still goes
+ * out: the endpoint stays behind as an orphan of its engine until its flows are quiet or its time
+ * is over.
  */
 #include "msg/engine.h"
 
@@ -30,9 +31,9 @@ static void drop_pending(struct pmf_ep *ep, struct pmf_cq_feed *feed)
 	bool had = p;
 
 	for (; p; p = next) {
-		struct pmf_ep *of = p->cqe.flags & FI_SEND ?
-					    pmf_container_of(p, struct pmf_tx, pending)->ep :
-					    pmf_container_of(p, struct pmf_rx, pending)->ep;
+		struct pmf_ep *of = p->cqe.flags & FI_SEND
+					    ? pmf_container_of(p, struct pmf_tx, pending)->ep
+					    : pmf_container_of(p, struct pmf_rx, pending)->ep;
 
 		next = STAILQ_NEXT(p, link);
 		if (of != ep)
@@ -49,14 +50,14 @@ static void abort_sends(struct pmf_engine *e, struct pmf_ep *ep)
 {
 	struct pmf_eflow *ef;
 
-	TAILQ_FOREACH(ef, &ep->eflows, ep_link) {
+	TAILQ_FOREACH (ef, &ep->eflows, ep_link) {
 		struct pmf_itemq waiting = ef->fenced;
 		struct pmf_item *item;
 
 		if (STAILQ_EMPTY(&waiting))
 			continue;
 		STAILQ_INIT(&ef->fenced);
-		for (item = STAILQ_FIRST(&waiting); item; ) {
+		for (item = STAILQ_FIRST(&waiting); item;) {
 			struct pmf_item *next = STAILQ_NEXT(item, link);
 
 			if (pmf_container_of(item, struct pmf_tx, item)->flags & PMF_XF_INLINE)
@@ -97,7 +98,8 @@ static void settle_flows(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 {
 	struct pmf_eflow *ef, *next;
 
-	PMF_TAILQ_FOREACH_SAFE(ef, &ep->eflows, ep_link, next) {
+	PMF_TAILQ_FOREACH_SAFE(ef, &ep->eflows, ep_link, next)
+	{
 		/* another endpoint may take this port and meet the same peers */
 		pmf_eflow_unname(e, ef);
 		if (pmf_flow_ack_pending(&ef->flow))
@@ -106,7 +108,8 @@ static void settle_flows(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 	}
 }
 
-/* Everything sent and acknowledged, nothing held at the peer's wish, and the peer knows what we received. */
+/* Everything sent and acknowledged, nothing held at the peer's wish, and the peer knows what we
+ * received. */
 static bool owes_nothing(const struct pmf_flow *f)
 {
 	return pmf_flow_is_quiet(f) && TAILQ_EMPTY(&f->parked) && TAILQ_EMPTY(&f->waiting) &&
@@ -122,8 +125,8 @@ static bool orphan_done(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 
 	/* a connection is freed when its last record has arrived: engine_cm.c */
 	PMF_TAILQ_FOREACH_SAFE(ef, &ep->eflows, ep_link, next)
-		if (over || (!ef->cm && STAILQ_EMPTY(&ef->fenced) && owes_nothing(&ef->flow)))
-			pmf_eflow_free(e, ef, FI_ECANCELED);
+	if (over || (!ef->cm && STAILQ_EMPTY(&ef->fenced) && owes_nothing(&ef->flow)))
+		pmf_eflow_free(e, ef, FI_ECANCELED);
 	return ep->nflows == 0;
 }
 
@@ -131,7 +134,8 @@ void pmf_ep_reap(struct pmf_engine *e, pmf_ns_t now)
 {
 	struct pmf_ep *ep, *next;
 
-	PMF_TAILQ_FOREACH_SAFE(ep, &e->orphans, link, next) {
+	PMF_TAILQ_FOREACH_SAFE(ep, &e->orphans, link, next)
+	{
 		if (!orphan_done(e, ep, now))
 			continue;
 		TAILQ_REMOVE(&e->orphans, ep, link);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * struct pmf_ep. Three parts on cache lines of their own: what posting threads write, what the engine's
- * owner writes, and what nobody writes after fi_enable.
+ * struct pmf_ep. Three parts on cache lines of their own: what posting threads write, what the
+ * engine's owner writes, and what nobody writes after fi_enable.
  */
 #ifndef PMF_MSG_EP_STATE_H
 #define PMF_MSG_EP_STATE_H
@@ -20,20 +20,22 @@ enum pmf_ep_state {
 	PMF_EP_NEW,	    /* being bound */
 	PMF_EP_UNCONNECTED, /* MSG: enabled; receives may be posted */
 	PMF_EP_ENABLED,	    /* on its engine; MSG: connected; passive: listens */
-	PMF_EP_DRAINING,    /* MSG: the connection is over, messages are kept that nobody has received yet */
-	PMF_EP_ENDED,	    /* MSG: the connection is over */
-	PMF_EP_ORPHAN,	    /* closed by the application; sends what it owes */
+	PMF_EP_DRAINING, /* MSG: the connection is over, messages are kept that nobody has received
+			    yet */
+	PMF_EP_ENDED,	 /* MSG: the connection is over */
+	PMF_EP_ORPHAN,	 /* closed by the application; sends what it owes */
 	PMF_EP_STATES
 };
 
 /*
- * What an application holds: an endpoint, an alias of one, or a shared receive context. Each has default
- * flags of its own.
+ * What an application holds: an endpoint, an alias of one, or a shared receive context. Each has
+ * default flags of its own.
  */
 struct pmf_handle {
-	struct fid_ep fid;     /* first: calls get this address */
-	struct pmf_ep *ep;     /* NULL: a shared receive context */
-	struct pmf_rctx *rctx; /* where its receives go; closed when they must go to a shared context */
+	struct fid_ep fid; /* first: calls get this address */
+	struct pmf_ep *ep; /* NULL: a shared receive context */
+	struct pmf_rctx
+		*rctx; /* where its receives go; closed when they must go to a shared context */
 	uint64_t tx_op_flags, rx_op_flags;
 };
 
@@ -42,7 +44,7 @@ struct pmf_ep {
 		struct pmf_handle handle;
 		struct fid_ep fid;
 	};
-	void *owner;	   /* fabric's part of the endpoint; never followed here */
+	void *owner; /* fabric's part of the endpoint; never followed here */
 
 	/* Set before fi_enable ends, then only read. */
 	struct pmf_engine *engine;
@@ -55,11 +57,11 @@ struct pmf_ep {
 	bool source_err;  /* FI_SOURCE_ERR */
 	uint8_t prefix;	  /* bytes of FI_MSG_PREFIX, or 0 */
 	fi_addr_t no_src; /* FI_ADDR_NOTAVAIL, which is all bits, without FI_SOURCE; else 0 */
-	bool kick; /* manual progress: posting runs the tx half of a pass */
+	bool kick;	  /* manual progress: posting runs the tx half of a pass */
 	uint32_t inject_size, iov_limit;
 	uint64_t max_msg_size;
 	struct rte_ring *tx_free, *tx_ring; /* free transfers; posted ones */
-	struct pmf_rctx *rctx;		    /* its own, or a shared one; NULL: that is not bound yet */
+	struct pmf_rctx *rctx; /* its own, or a shared one; NULL: that is not bound yet */
 	struct pmf_cq_feed *tx_cq, *rx_cq;
 	struct pmf_cntr_feed *tx_cntr, *rx_cntr;
 	struct pmf_addr addr;
@@ -68,31 +70,36 @@ struct pmf_ep {
 	size_t tx_stride;
 	uint8_t *tx_mem;
 	TAILQ_ENTRY(pmf_ep) peers_link; /* peers->eps; the AV's lock */
-	struct pmf_eq *eq; /* where events of a connection go, as event_fid's */
+	struct pmf_eq *eq;		/* where events of a connection go, as event_fid's */
 	struct fid *event_fid;
 	const struct fi_info *info; /* of a listener */
 	bool port_held;		    /* ep_of_port names it before it is enabled */
 	bool shares_port;	    /* its address is its listener's */
 
-	/* Posting threads. A hint only: written racily under FI_THREAD_SAFE, which costs a pass at most. */
-	_Atomic uint32_t unkicked PMF_CACHE_ALIGNED; /* posts since the engine last drained the ring */
-	_Atomic uint32_t listed; /* engine looks here, or is about to; set by posters, cleared by the owner */
+	/* Posting threads. A hint only: written racily under FI_THREAD_SAFE, which costs a pass at
+	 * most. */
+	_Atomic uint32_t unkicked
+		PMF_CACHE_ALIGNED; /* posts since the engine last drained the ring */
+	_Atomic uint32_t listed;   /* engine looks here, or is about to; set by posters, cleared by
+				      the owner */
 	struct pmf_ep *announced_next; /* engine->announced; whoever set `listed` */
 
 	/* The engine owner's. */
 	TAILQ_ENTRY(pmf_ep) link PMF_CACHE_ALIGNED; /* engine->eps or engine->orphans */
-	TAILQ_ENTRY(pmf_ep) busy_link; /* engine->busy */
-	bool busy;		       /* on it */
-	pmf_ns_t busy_at;	       /* the last pass that found a post */
-	TAILQ_ENTRY(pmf_ep) rctx_link; /* rctx->eps */
-	bool joined;		       /* on it */
+	TAILQ_ENTRY(pmf_ep) busy_link;		    /* engine->busy */
+	bool busy;				    /* on it */
+	pmf_ns_t busy_at;			    /* the last pass that found a post */
+	TAILQ_ENTRY(pmf_ep) rctx_link;		    /* rctx->eps */
+	bool joined;				    /* on it */
 	uint32_t nflows;
 	TAILQ_HEAD(, pmf_eflow) eflows;
 	struct pmf_eflow *conn;	     /* MSG: the one flow; NULL: none yet, or no more */
 	struct pmf_connreq *request; /* that it was made for */
-	uint32_t nrequests, backlog; /* of a listener: requests nobody has taken, and how many may be */
+	uint32_t nrequests,
+		backlog; /* of a listener: requests nobody has taken, and how many may be */
 	pmf_ns_t linger_until;
-	struct pmf_eflow **flow_of[PMF_PEERS_CHUNKS]; /* fi_addr_t → flow, as pmf_peers is laid out */
+	struct pmf_eflow *
+		*flow_of[PMF_PEERS_CHUNKS]; /* fi_addr_t → flow, as pmf_peers is laid out */
 	struct pmf_ep_stats stats;
 };
 
@@ -108,7 +115,8 @@ static inline struct pmf_ep *pmf_ep_of(struct fid_ep *fid)
 
 void pmf_busy_announce(struct pmf_ep *ep);
 
-/** A poster has put an entry on a ring: see that a pass looks there. The fence is engine_busy.c's. */
+/** A poster has put an entry on a ring: see that a pass looks there. The fence is engine_busy.c's.
+ */
 static inline void pmf_ep_posted(struct pmf_ep *ep)
 {
 	atomic_signal_fence(memory_order_seq_cst);

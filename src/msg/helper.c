@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * The helper thread: starts EAL, opens and closes ports, looks after them, and runs passes when nobody else
- * does: for readers that sleep, and for an application that has been away for FI_PMF_RESCUE_US.
+ * The helper thread: starts EAL, opens and closes ports, looks after them, and runs passes when
+ * nobody else does: for readers that sleep, and for an application that has been away for
+ * FI_PMF_RESCUE_US.
  */
 #include "msg/threads.h"
 
@@ -11,7 +12,8 @@
 #include <time.h>
 
 #define SERVICE_EVERY (10 * PMF_NS_PER_MS)
-#define BUSY_SLEEP_MIN (20 * PMF_NS_PER_US) /* between passes for a sleeping reader, doubling up to */
+#define BUSY_SLEEP_MIN \
+	(20 * PMF_NS_PER_US) /* between passes for a sleeping reader, doubling up to */
 #define BUSY_SLEEP_MAX (500 * PMF_NS_PER_US)
 #define IDLE_SLEEP (100 * PMF_NS_PER_MS)
 
@@ -80,7 +82,7 @@ static pmf_ns_t look_round(void)
 	bool service = now >= h.next_service;
 	struct pmf_engine *e;
 
-	TAILQ_FOREACH(e, &h.engines, link) {
+	TAILQ_FOREACH (e, &h.engines, link) {
 		sleep = PMF_MIN(sleep, look_at(e, now));
 		if (service && e->q->queue_id == 0)
 			pmf_port_service(e->port, quiesce, resume, e);
@@ -111,7 +113,8 @@ static void *helper_main(void *arg)
 		struct request *r = h.request;
 
 		if (r) {
-			/* without the lock: opening a port takes long, and only requests wait for it */
+			/* without the lock: opening a port takes long, and only requests wait for
+			 * it */
 			pthread_mutex_unlock(&h.lock);
 			r->result = r->fn(r->arg);
 			pthread_mutex_lock(&h.lock);
@@ -140,8 +143,8 @@ int pmf_helper_start(const struct pmf_conf *conf)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&h.wake, &attr);
 	pthread_condattr_destroy(&attr);
-	/* The application's signals are its own threads' to take; SIGPIPE must not kill from in here. EAL's
-	 * threads inherit the mask. */
+	/* The application's signals are its own threads' to take; SIGPIPE must not kill from in
+	 * here. EAL's threads inherit the mask. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&h.thread, NULL, helper_main, NULL);
@@ -198,8 +201,9 @@ void pmf_helper_wake(void)
 }
 
 /*
- * exit() may have been called from a signal handler that interrupted anything, a holder of this lock or of
- * malloc's among them. The thread then cannot end; the process does not wait for it for ever.
+ * exit() may have been called from a signal handler that interrupted anything, a holder of this
+ * lock or of malloc's among them. The thread then cannot end; the process does not wait for it for
+ * ever.
  */
 void pmf_helper_stop(void)
 {

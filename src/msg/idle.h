@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * What a thread does that polls and finds nothing: it goes on for a while, then gives the processor away.
- * How long the yield took says whether somebody else wanted the core: if so, the next empty poll yields at
- * once, else ever later. Two processes polling on one core then take turns in microseconds, and who has a core
- * alone makes hardly any system call.
+ * What a thread does that polls and finds nothing: it goes on for a while, then gives the processor
+ * away. How long the yield took says whether somebody else wanted the core: if so, the next empty
+ * poll yields at once, else ever later. Two processes polling on one core then take turns in
+ * microseconds, and who has a core alone makes hardly any system call.
  */
 #ifndef PMF_MSG_IDLE_H
 #define PMF_MSG_IDLE_H
@@ -14,7 +14,7 @@
 #include "pmd_glue/eal.h"
 #include "pmf_common.h"
 
-#define PMF_IDLE_PATIENCE_MAX 1024 /* empty polls before a yield on a core of one's own */
+#define PMF_IDLE_PATIENCE_MAX 1024	    /* empty polls before a yield on a core of one's own */
 #define PMF_IDLE_SHARED (2 * PMF_NS_PER_US) /* a yield of this length has let somebody else run */
 
 struct pmf_idle {

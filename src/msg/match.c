@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Matching: posted receives against messages, in posting and sending order; and the placing of bytes.
- * Engine owner only. The lists belong to the endpoint (posted, unexpected) and to the flow (matched
- * receives in order, invited ones, stubs).
+ * Matching: posted receives against messages, in posting and sending order; and the placing of
+ * bytes. Engine owner only. The lists belong to the endpoint (posted, unexpected) and to the flow
+ * (matched receives in order, invited ones, stubs).
  */
 #include "msg/engine.h"
 
@@ -35,7 +35,8 @@ void pmf_scatter_iov(const struct iovec *iov, uint8_t niov, uint64_t off, const 
 static void await(struct pmf_engine *e, struct pmf_eflow *ef)
 {
 	if (ef->awaited++ == 0 && !ef->cm) /* connections are always watched */
-		pmf_flow_watch(&ef->flow, atomic_load_explicit(&e->last_pass, memory_order_relaxed));
+		pmf_flow_watch(&ef->flow,
+			       atomic_load_explicit(&e->last_pass, memory_order_relaxed));
 }
 
 void pmf_match_arrived(struct pmf_eflow *ef)
@@ -46,7 +47,8 @@ void pmf_match_arrived(struct pmf_eflow *ef)
 
 /* ---- a receive ends ---- */
 
-/* Receives of one sender complete in matching order (C3): one that is whole early waits for its elders. */
+/* Receives of one sender complete in matching order (C3): one that is whole early waits for its
+ * elders. */
 static void order_advance(struct pmf_engine *e, struct pmf_eflow *ef)
 {
 	struct pmf_rx *rx;
@@ -114,7 +116,7 @@ static struct pmf_rx *find_posted(struct pmf_rctx *rc, fi_addr_t src)
 {
 	struct pmf_rx *rx;
 
-	TAILQ_FOREACH(rx, &rc->posted, link)
+	TAILQ_FOREACH (rx, &rc->posted, link)
 		if (wants(rx, src))
 			return rx;
 	return NULL;
@@ -196,7 +198,8 @@ void pmf_match_again(struct pmf_engine *e, struct pmf_rctx *rc, struct pmf_rx *r
 		to = claim(rc, to, s->total);
 		if (!to)
 			return;
-		/* a buffer that is released may be free again, and another thread's, before we look next */
+		/* a buffer that is released may be free again, and another thread's, before we look
+		 * next */
 		last = rx && (last || rx->released);
 		if (!take_stub(e, s, to, now)) {
 			rx = NULL;
@@ -365,7 +368,7 @@ static struct pmf_rx *find_body(struct pmf_eflow *ef, uint64_t msg)
 {
 	struct pmf_rx *rx;
 
-	TAILQ_FOREACH(rx, &ef->bodies, body)
+	TAILQ_FOREACH (rx, &ef->bodies, body)
 		if (rx->msg == msg)
 			return rx;
 	return NULL;
@@ -376,7 +379,8 @@ int pmf_match_body(struct pmf_engine *e, struct pmf_eflow *ef, const struct pmf_
 {
 	struct pmf_rx *rx = find_body(ef, rec->msg);
 
-	/* whoever sends a body has acknowledged its invitation with it: else the item would be reused too early */
+	/* whoever sends a body has acknowledged its invitation with it: else the item would be
+	 * reused too early */
 	if (pmf_unlikely(!rx || rx->invite_out || rec->off != rx->got ||
 			 rec->len > rx->total - rx->got))
 		return -EPROTO;
@@ -406,7 +410,8 @@ int pmf_match_abort(struct pmf_engine *e, struct pmf_eflow *ef, uint64_t msg)
 
 	if (rx) {
 		TAILQ_REMOVE(&ef->bodies, rx, body);
-		/* our invitation may have crossed it: then the receive ends when that is acknowledged */
+		/* our invitation may have crossed it: then the receive ends when that is
+		 * acknowledged */
 		rx->err = FI_ECONNABORTED;
 		if (!rx->invite_out)
 			rx_whole(e, rx);
@@ -422,10 +427,10 @@ int pmf_match_abort(struct pmf_engine *e, struct pmf_eflow *ef, uint64_t msg)
 		}
 	}
 	PMF_TAILQ_FOREACH_SAFE(s, &ef->stubs, flow_link, next)
-		if (s->msg == msg && s->state != PMF_STUB_COMPLETE) {
-			pmf_stub_put(e, s);
-			return 0;
-		}
+	if (s->msg == msg && s->state != PMF_STUB_COMPLETE) {
+		pmf_stub_put(e, s);
+		return 0;
+	}
 	return 0;
 }
 
@@ -444,7 +449,8 @@ void pmf_match_flow_end(struct pmf_engine *e, struct pmf_eflow *ef, int error)
 	struct pmf_stub *s, *next;
 	struct pmf_rx *rx;
 
-	PMF_TAILQ_FOREACH_SAFE(s, &ef->stubs, flow_link, next) {
+	PMF_TAILQ_FOREACH_SAFE(s, &ef->stubs, flow_link, next)
+	{
 		if (s->state != PMF_STUB_COMPLETE) {
 			pmf_stub_put(e, s);
 			continue;
@@ -467,7 +473,8 @@ void pmf_match_flow_end(struct pmf_engine *e, struct pmf_eflow *ef, int error)
 	}
 }
 
-/* A receive had taken a message of the endpoint that closes. A shared context goes on and needs it back. */
+/* A receive had taken a message of the endpoint that closes. A shared context goes on and needs it
+ * back. */
 static void rx_drop(struct pmf_engine *e, struct pmf_rx *rx)
 {
 	struct pmf_rctx *rc = rx->rctx;
@@ -489,17 +496,18 @@ static void rx_drop(struct pmf_engine *e, struct pmf_rx *rx)
 		pmf_rx_free(rx);
 }
 
-/** The endpoint closes: its receives are dropped without an entry, bytes under way are thrown away. */
+/** The endpoint closes: its receives are dropped without an entry, bytes under way are thrown away.
+ */
 void pmf_match_ep_end(struct pmf_engine *e, struct pmf_ep *ep)
 {
 	struct pmf_rx *rx, *then;
 	struct pmf_eflow *ef;
 
 	pmf_rctx_forget(e, ep);
-	TAILQ_FOREACH(ef, &ep->eflows, ep_link) {
+	TAILQ_FOREACH (ef, &ep->eflows, ep_link) {
 		ef->cur_rx = NULL;
 		PMF_TAILQ_FOREACH_SAFE(rx, &ef->rx_order, order, then)
-			rx_drop(e, rx);
+		rx_drop(e, rx);
 		TAILQ_INIT(&ef->rx_order);
 		TAILQ_INIT(&ef->bodies);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * The peers' table. Written by the control path under the AV's lock; a change that bound endpoints must
- * know of is made under their engine's owner word.
+ * The peers' table. Written by the control path under the AV's lock; a change that bound endpoints
+ * must know of is made under their engine's owner word.
  */
 #include "msg/peers.h"
 
@@ -26,8 +26,8 @@ struct pmf_peers *pmf_peers_open(uint32_t max)
 		.key_len = sizeof(struct pmf_addr),
 		.hash_func = rte_hash_crc, /* rte_jhash reads words: beyond 18 bytes */
 		.socket_id = SOCKET_ID_ANY,
-		.extra_flag = RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF |
-			      RTE_HASH_EXTRA_FLAGS_EXT_TABLE,
+		.extra_flag =
+			RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF | RTE_HASH_EXTRA_FLAGS_EXT_TABLE,
 	};
 
 	if (!p)
@@ -69,7 +69,7 @@ static void tell(struct pmf_peers *p, const struct pmf_addr *addr, fi_addr_t old
 {
 	struct pmf_ep *ep;
 
-	TAILQ_FOREACH(ep, &p->eps, peers_link) {
+	TAILQ_FOREACH (ep, &p->eps, peers_link) {
 		if (!pmf_ep_enabled(ep))
 			continue;
 		pmf_engine_lock(ep->engine);
@@ -78,12 +78,13 @@ static void tell(struct pmf_peers *p, const struct pmf_addr *addr, fi_addr_t old
 	}
 }
 
-/* What is posted goes to its flows: it means the peer that has the fi_addr_t now, not the next one. */
+/* What is posted goes to its flows: it means the peer that has the fi_addr_t now, not the next one.
+ */
 static void submit(struct pmf_peers *p)
 {
 	struct pmf_ep *ep;
 
-	TAILQ_FOREACH(ep, &p->eps, peers_link) {
+	TAILQ_FOREACH (ep, &p->eps, peers_link) {
 		if (!pmf_ep_enabled(ep))
 			continue;
 		pmf_engine_lock(ep->engine);

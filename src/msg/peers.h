@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * The peers' table of an AV: fi_addr_t → address, one or two loads and no lock for the posting thread.
- * The AV in fabric changes it; endpoints bound to the AV learn of it under their engine's owner word.
+ * The peers' table of an AV: fi_addr_t → address, one or two loads and no lock for the posting
+ * thread. The AV in fabric changes it; endpoints bound to the AV learn of it under their engine's
+ * owner word.
  */
 #ifndef PMF_MSG_PEERS_H
 #define PMF_MSG_PEERS_H
@@ -24,7 +25,8 @@ struct pmf_peer {
 };
 
 struct pmf_peers {
-	/* address → fi_addr_t; written under the AV's lock, read by engines: rte_hash with lock-free reading */
+	/* address → fi_addr_t; written under the AV's lock, read by engines: rte_hash with
+	 * lock-free reading */
 	struct rte_hash *by_addr;
 	/* chunks are set once by the control path and stay until the table closes */
 	struct pmf_peer *_Atomic *_Atomic chunk[PMF_PEERS_CHUNKS];
@@ -36,8 +38,8 @@ struct pmf_peers *pmf_peers_open(uint32_t max);
 void pmf_peers_close(struct pmf_peers *p); /* no endpoint is bound */
 
 /**
- * Enter an address. Control path, under the AV's lock; tells every bound endpoint, so that messages of a
- * source that came before its insert get their fi_addr_t.
+ * Enter an address. Control path, under the AV's lock; tells every bound endpoint, so that messages
+ * of a source that came before its insert get their fi_addr_t.
  * @return 0, -ENOMEM, -ENOSPC
  */
 int pmf_peers_set(struct pmf_peers *p, fi_addr_t fi_addr, const struct pmf_addr *addr);

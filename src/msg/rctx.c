@@ -167,7 +167,7 @@ bool pmf_rctx_keeps(const struct pmf_ep *ep)
 {
 	struct pmf_stub *s;
 
-	TAILQ_FOREACH(s, &ep->rctx->unexpected, link)
+	TAILQ_FOREACH (s, &ep->rctx->unexpected, link)
 		if (s->ep == ep)
 			return true;
 	return false;
@@ -178,6 +178,6 @@ void pmf_rctx_forget(struct pmf_engine *e, struct pmf_ep *ep)
 	struct pmf_stub *s, *next;
 
 	PMF_TAILQ_FOREACH_SAFE(s, &ep->rctx->unexpected, link, next)
-		if (s->ep == ep)
-			pmf_stub_put(e, s);
+	if (s->ep == ep)
+		pmf_stub_put(e, s);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * The process's stack: which ports are open, with which engines, for how many domains. Control path, under
- * one lock.
+ * The process's stack: which ports are open, with which engines, for how many domains. Control
+ * path, under one lock.
  */
 #include "msg/stack.h"
 
@@ -36,8 +36,8 @@ bool pmf_stack_forked(void)
 }
 
 /*
- * The child has no threads of ours, and what its copy of the rings points to is the parent's: it never gets
- * an owner word again, so it does nothing, and its exit leaves everything alone.
+ * The child has no threads of ours, and what its copy of the rings points to is the parent's: it
+ * never gets an owner word again, so it does nothing, and its exit leaves everything alone.
  */
 static void in_child(void)
 {
@@ -74,7 +74,8 @@ struct open_request {
 static bool wants_single_file(const struct pmf_conf *conf)
 {
 	for (unsigned int i = 0; i < conf->nports; i++)
-		if (strstr(conf->port[i].dev, "virtio_user") || strstr(conf->port[i].dev, "zero-copy=yes"))
+		if (strstr(conf->port[i].dev, "virtio_user") ||
+		    strstr(conf->port[i].dev, "zero-copy=yes"))
 			return true;
 	return false;
 }
@@ -138,8 +139,10 @@ static int open_engines(struct stack_port *sp, struct open_request *r)
 		int err = pmf_engine_open(&sp->port->queue[q], s.conf, &sp->engine[q]);
 
 		if (err) {
-			snprintf(r->err, r->errlen, "no memory for the engine of queue %u: see "
-				 "FI_PMF_MEMORY_MB and FI_PMF_UNEXPECTED_MB", q);
+			snprintf(r->err, r->errlen,
+				 "no memory for the engine of queue %u: see "
+				 "FI_PMF_MEMORY_MB and FI_PMF_UNEXPECTED_MB",
+				 q);
 			while (q--)
 				pmf_engine_close(sp->engine[q]);
 			return err;
@@ -160,7 +163,8 @@ static int get_port(unsigned int index, struct open_request *r)
 		return 0;
 	if (s.conf->port[index].nqueues > 1) {
 		/* frames are not steered to an engine yet: those of a second queue would be lost */
-		snprintf(r->err, r->errlen, "FI_PMF_PORT: queues=%u of %s: one queue per port so far",
+		snprintf(r->err, r->errlen,
+			 "FI_PMF_PORT: queues=%u of %s: one queue per port so far",
 			 s.conf->port[index].nqueues, s.conf->port[index].name);
 		return -EINVAL;
 	}
@@ -224,7 +228,8 @@ static void put_workers(struct stack_port *sp)
 	for (uint32_t q = 0; q < sp->nengines; q++) {
 		struct pmf_engine *e = sp->engine[q];
 
-		if (atomic_fetch_sub_explicit(&e->autos, 1, memory_order_relaxed) != 1 || !e->worker)
+		if (atomic_fetch_sub_explicit(&e->autos, 1, memory_order_relaxed) != 1 ||
+		    !e->worker)
 			continue; /* without one: at_exit() has stopped it */
 		pmf_worker_stop(e->worker);
 		e->worker = NULL;
@@ -241,7 +246,8 @@ int pmf_stack_get(const struct pmf_conf *conf, unsigned int index, bool manual, 
 	int ret;
 
 	if (pmf_stack_forked()) {
-		snprintf(err, errlen, "this is a forked child of a process that uses pmf: exec first");
+		snprintf(err, errlen,
+			 "this is a forked child of a process that uses pmf: exec first");
 		return -ECHILD;
 	}
 	pthread_mutex_lock(&s.lock);

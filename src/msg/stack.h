@@ -16,7 +16,8 @@
 
 #define PMF_MAX_PORTS 8
 
-/* All that FI_PMF_* says, parsed by fabric before EAL runs. Strings stay valid for the process's life. */
+/* All that FI_PMF_* says, parsed by fabric before EAL runs. Strings stay valid for the process's
+ * life. */
 struct pmf_conf {
 	unsigned int nports;
 	struct pmf_port_conf port[PMF_MAX_PORTS];
@@ -39,15 +40,15 @@ struct pmf_engine;
 struct pmf_progress {
 	uint32_t nengines;
 	struct pmf_engine *engine[PMF_MAX_QUEUES];
-	bool manual;	 /* the reader runs passes; else only threads of ours do */
-	bool thread_safe; /* calls on one object may come from several threads */
-	unsigned int port; /* index in pmf_conf */
+	bool manual;	      /* the reader runs passes; else only threads of ours do */
+	bool thread_safe;     /* calls on one object may come from several threads */
+	unsigned int port;    /* index in pmf_conf */
 	uint32_t api_version; /* of the domain's application; set by fabric */
 };
 
 /**
- * Open port @p index of @p conf (or share it) and its engines. Any thread; blocks up to seconds the first
- * time. @p conf is kept by pointer on the first call and the same later.
+ * Open port @p index of @p conf (or share it) and its engines. Any thread; blocks up to seconds the
+ * first time. @p conf is kept by pointer on the first call and the same later.
  * @return 0; negative errno and a sentence in @p err that says what to do
  */
 int pmf_stack_get(const struct pmf_conf *conf, unsigned int index, bool manual, bool thread_safe,
@@ -56,7 +57,8 @@ int pmf_stack_get(const struct pmf_conf *conf, unsigned int index, bool manual, 
 /** Give it back: waits for orphaned flows of this domain's endpoints, at most conf->linger. */
 void pmf_stack_put(struct pmf_progress *p);
 
-/** @return whether this is a forked child of a process that runs the stack: it must leave all alone. */
+/** @return whether this is a forked child of a process that runs the stack: it must leave all
+ * alone. */
 bool pmf_stack_forked(void);
 
 /** Run passes for a reader: try each engine's owner word, one pass each. Any thread. */

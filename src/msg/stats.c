@@ -39,7 +39,7 @@ static void walk_engine(struct pmf_engine *e, pmf_stat_emit emit, void *arg)
 
 	snprintf(object, sizeof(object), "engine:%u", e->q->queue_id);
 	walk_list(pmf_engine_stat_desc, pmf_engine_stat_count, &e->stats, object, emit, arg);
-	TAILQ_FOREACH(ep, &e->eps, link) {
+	TAILQ_FOREACH (ep, &e->eps, link) {
 		snprintf(object, sizeof(object), "ep:%s", addr_text(&ep->addr, addr, sizeof(addr)));
 		walk_list(pmf_ep_stat_desc, pmf_ep_stat_count, &ep->stats, object, emit, arg);
 	}
@@ -48,7 +48,8 @@ static void walk_engine(struct pmf_engine *e, pmf_stat_emit emit, void *arg)
 
 		if (!ef)
 			continue;
-		snprintf(object, sizeof(object), "peer:%s", addr_text(&ef->peer, addr, sizeof(addr)));
+		snprintf(object, sizeof(object), "peer:%s",
+			 addr_text(&ef->peer, addr, sizeof(addr)));
 		walk_list(pmf_flow_stat_desc, pmf_flow_stat_count, &ef->stats, object, emit, arg);
 	}
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Threads of the application that poll: registered with EAL for the mempool cache that goes with it, and
- * unregistered when they end. EAL has 128 ids; who gets none goes on without a cache.
+ * Threads of the application that poll: registered with EAL for the mempool cache that goes with
+ * it, and unregistered when they end. EAL has 128 ids; who gets none goes on without a cache.
  */
 #include "msg/threads.h"
 

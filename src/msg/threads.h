@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * The threads that the provider has: one helper for the process, one worker for each engine in automatic
- * progress; and what a thread of the application needs before it polls.
+ * The threads that the provider has: one helper for the process, one worker for each engine in
+ * automatic progress; and what a thread of the application needs before it polls.
  */
 #ifndef PMF_MSG_THREADS_H
 #define PMF_MSG_THREADS_H
@@ -11,11 +11,13 @@
 
 struct pmf_worker;
 
-/** Start the helper thread. Once a process, under the stack's lock. @return 0 or a negative errno */
+/** Start the helper thread. Once a process, under the stack's lock. @return 0 or a negative errno
+ */
 int pmf_helper_start(const struct pmf_conf *conf);
 /** Run @p fn on the helper thread and wait; here if that has stopped. @return what it returned */
 int pmf_helper_call(int (*fn)(void *), void *arg);
-/** Drive this engine and look after its port from now on, or not any more (waits until it does not). */
+/** Drive this engine and look after its port from now on, or not any more (waits until it does
+ * not). */
 void pmf_helper_add(struct pmf_engine *e);
 void pmf_helper_remove(struct pmf_engine *e);
 /** Look at once: a reader has gone to sleep. */
@@ -23,13 +25,15 @@ void pmf_helper_wake(void);
 /** At the process's exit: no thread of ours touches anything afterwards. */
 void pmf_helper_stop(void);
 
-/** A worker thread that keeps the owner word of @p e. @param cpu  to pin it to (it then never sleeps), or -1 */
+/** A worker thread that keeps the owner word of @p e. @param cpu  to pin it to (it then never
+ * sleeps), or -1 */
 int pmf_worker_start(struct pmf_engine *e, int cpu, struct pmf_worker **out);
 void pmf_worker_stop(struct pmf_worker *w);
 /** A poster saw the worker asleep. */
 void pmf_worker_wake(struct pmf_worker *w);
 
-/** Give the calling thread a mempool cache (rte_thread_register), once; without one it works too. */
+/** Give the calling thread a mempool cache (rte_thread_register), once; without one it works too.
+ */
 void pmf_thread_register_slow(void);
 extern __thread bool pmf_thread_known;
 

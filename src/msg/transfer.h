@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Transfers: one posted send or receive each, in an array of the endpoint; and messages that came before
- * their receive. The posting thread fills a transfer and hands it to the engine by a ring; from then on
- * it is the engine owner's until it comes back by the ring of free ones.
+ * Transfers: one posted send or receive each, in an array of the endpoint; and messages that came
+ * before their receive. The posting thread fills a transfer and hands it to the engine by a ring;
+ * from then on it is the engine owner's until it comes back by the ring of free ones.
  */
 #ifndef PMF_MSG_TRANSFER_H
 #define PMF_MSG_TRANSFER_H
@@ -29,10 +29,10 @@ enum {
 	PMF_XF_EARLY = 0x10,	  /* a send's entry was written before the flow let it go */
 	PMF_XF_STALLED = 0x20,	  /* and waits for room in the CQ */
 	/* receives */
-	PMF_XF_DIRECTED = 0x10,	  /* takes messages of one source only */
-	PMF_XF_MULTI = 0x20,	  /* a multi-receive buffer: messages take parts of it */
-	PMF_XF_PART = 0x40,	  /* one message's part of such a buffer */
-	PMF_XF_PREFIX = 0x80,	  /* the prefix of FI_MSG_PREFIX stands before the bytes */
+	PMF_XF_DIRECTED = 0x10, /* takes messages of one source only */
+	PMF_XF_MULTI = 0x20,	/* a multi-receive buffer: messages take parts of it */
+	PMF_XF_PART = 0x40,	/* one message's part of such a buffer */
+	PMF_XF_PREFIX = 0x80,	/* the prefix of FI_MSG_PREFIX stands before the bytes */
 };
 #define PMF_XF_CHOOSY (PMF_XF_DIRECTED | PMF_XF_MULTI) /* does not just take the next message */
 
@@ -58,28 +58,28 @@ struct pmf_rx {
 	struct pmf_rctx *rctx;	  /* it is a receive of this context */
 	struct pmf_ep *ep;	  /* that got the message; set when matched */
 	void *context;
-	uint64_t cap;	  /* bytes of room */
-	uint8_t flags;	  /* PMF_XF_… */
+	uint64_t cap;  /* bytes of room */
+	uint8_t flags; /* PMF_XF_… */
 	uint8_t niov;
-	bool done;	  /* all bytes placed (or error): waits for its turn in the flow's order */
-	bool invite_out;  /* item is in the flow */
-	int err;	  /* positive errno: ends in an error entry */
+	bool done;	 /* all bytes placed (or error): waits for its turn in the flow's order */
+	bool invite_out; /* item is in the flow */
+	int err;	 /* positive errno: ends in an error entry */
 	/* the message that it took */
-	bool ordered;	       /* in flow->rx_order */
+	bool ordered; /* in flow->rx_order */
 	bool has_data;
 	struct pmf_eflow *flow;
 	uint64_t msg, total, got, data;
 	fi_addr_t src;
 	struct pmf_addr from; /* endpoints with FI_SOURCE_ERR: the sender */
 	union {
-		fi_addr_t want; /* PMF_XF_DIRECTED */
+		fi_addr_t want;	       /* PMF_XF_DIRECTED */
 		struct pmf_rx *buffer; /* PMF_XF_PART: what it is a part of */
 	};
 	/* PMF_XF_MULTI */
 	uint64_t used, min; /* bytes given out; released when fewer than min are left */
 	uint32_t nparts;    /* under way */
 	bool released;	    /* takes no more messages */
-	bool dropped;	    /* its endpoint was closed: free when the invitation is out of the flow */
+	bool dropped; /* its endpoint was closed: free when the invitation is out of the flow */
 	TAILQ_ENTRY(pmf_rx) order; /* flow->rx_order: completions come in matching order */
 	TAILQ_ENTRY(pmf_rx) body;  /* flow->bodies: invited, its bytes come as BODY records */
 	struct pmf_item item;	   /* INVITE */
@@ -112,7 +112,7 @@ struct pmf_stub {
 	bool has_data;
 	uint64_t msg, total, got, data, cost;
 	fi_addr_t src;
-	struct pmf_addr peer; /* an AV may learn it after the flow has gone */
+	struct pmf_addr peer;		/* an AV may learn it after the flow has gone */
 	struct pmf_block *block, *last; /* bytes, unless they fit inline */
 	struct pmf_item item;		/* HOLD */
 	uint8_t bytes[PMF_STUB_INLINE];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Memory for messages that came before their receive: a fixed number of stubs and of blocks, made with
- * the engine. Engine owner only. What does not fit is held at its sender.
+ * Memory for messages that came before their receive: a fixed number of stubs and of blocks, made
+ * with the engine. Engine owner only. What does not fit is held at its sender.
  */
 #include "msg/engine.h"
 
@@ -138,8 +138,8 @@ static void blocks_put(struct pmf_engine *e, struct pmf_stub *s)
 }
 
 /**
- * Done with it: off the lists, its cost back to the sender. A HOLD record still under way keeps the stub
- * itself (PMF_STUB_GONE) until it is acknowledged.
+ * Done with it: off the lists, its cost back to the sender. A HOLD record still under way keeps the
+ * stub itself (PMF_STUB_GONE) until it is acknowledged.
  */
 void pmf_stub_put(struct pmf_engine *e, struct pmf_stub *s)
 {

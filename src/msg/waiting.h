@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * A blocking read: look, sleep until the engine has written or the time is over, look again. While a
- * reader sleeps, the helper thread drives its engines.
+ * A blocking read: look, sleep until the engine has written or the time is over, look again. While
+ * a reader sleeps, the helper thread drives its engines.
  */
 #ifndef PMF_MSG_WAITING_H
 #define PMF_MSG_WAITING_H
@@ -23,8 +23,8 @@ void pmf_waiting_begin(struct pmf_waiting *w, struct pmf_wait *wait, struct pmf_
 		       int timeout);
 
 /**
- * After a look that found nothing. The first call only arms, so that the caller looks once more before
- * it sleeps. @return false: the time is over
+ * After a look that found nothing. The first call only arms, so that the caller looks once more
+ * before it sleeps. @return false: the time is over
  */
 bool pmf_waiting_sleep(struct pmf_waiting *w);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Automatic progress: a thread that keeps the owner word of one engine. It yields after an empty pass, since
- * cores may be shared, and sleeps when there has been no work for a while, unless it has a core of its own.
+ * Automatic progress: a thread that keeps the owner word of one engine. It yields after an empty
+ * pass, since cores may be shared, and sleeps when there has been no work for a while, unless it
+ * has a core of its own.
  */
 #include "msg/threads.h"
 
@@ -45,8 +46,9 @@ static void step_aside(struct pmf_engine *e)
 }
 
 /*
- * Sleep without the word: posters then run the tx half themselves. Full fences pair with the poster's: it
- * publishes, fences and looks at `asleep`; here asleep is set, fenced, and the rings are looked at by a pass.
+ * Sleep without the word: posters then run the tx half themselves. Full fences pair with the
+ * poster's: it publishes, fences and looks at `asleep`; here asleep is set, fenced, and the rings
+ * are looked at by a pass.
  */
 static void nap(struct pmf_worker *w)
 {

@@ -191,7 +191,8 @@ static void queue_close(struct pmf_queue *q)
 	pmf_faults_close(q->faults);
 }
 
-/* A device that gives back what it was sent keeps it beyond its own end: frames whose pool is then gone. */
+/* A device that gives back what it was sent keeps it beyond its own end: frames whose pool is then
+ * gone. */
 static void drain_hairpin(struct pmf_port *port)
 {
 	struct rte_mbuf *m[PMF_BURST];

@@ -122,7 +122,8 @@ static void begin_half(struct fix *x, struct pmf_rx *rx, uint8_t *buf)
 	begin(x);
 	pmf_flow_accept(&x->ef->flow, &c, 1);
 	if (rx) {
-		*rx = (struct pmf_rx){.rctx = x->ep->rctx, .cap = 64, .niov = 1, .iov = {{buf, 64}}};
+		*rx = (struct pmf_rx){
+			.rctx = x->ep->rctx, .cap = 64, .niov = 1, .iov = {{buf, 64}}};
 		TAILQ_INSERT_TAIL(&x->ep->rctx->posted, rx, link);
 		x->ep->rctx->nany = 1;
 	}
