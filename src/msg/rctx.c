@@ -93,6 +93,7 @@ void pmf_rx_free(struct pmf_rx *rx)
 		return;
 	}
 	/* cannot fail: the ring has room for every receive of the context */
+	pmf_tsan_give(rx->rctx->free);
 	rte_ring_sp_enqueue(rx->rctx->free, rx);
 }
 
