@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Which endpoints a pass looks at: those that have posted lately. Posting threads announce an
- * endpoint that is not looked at; the owner stops looking at one whose rings have been empty for a
- * while.
+ * Which endpoints a pass looks at: those that have posted lately, or have something left to do.
+ * Posting threads announce an endpoint that is not looked at; the owner stops looking at one that
+ * has had nothing for a while.
  */
 #include "msg/engine.h"
 
@@ -55,9 +55,10 @@ void pmf_busy_collect(struct pmf_engine *e)
 	}
 }
 
-static bool has_posts(const struct pmf_ep *ep)
+/* Something of it is left to a coming pass. */
+static bool has_work(const struct pmf_ep *ep)
 {
-	return rte_ring_count(ep->tx_ring) || rte_ring_count(ep->rctx->ring);
+	return rte_ring_count(ep->tx_ring) || rte_ring_count(ep->rctx->ring) || ep->rctx->starved;
 }
 
 /*
@@ -89,8 +90,7 @@ void pmf_busy_forget(struct pmf_engine *e, pmf_ns_t now)
 	PMF_TAILQ_FOREACH_SAFE(ep, &quiet, busy_link, next)
 	{
 		/* announced by its poster meanwhile: then it stands on the other list */
-		if (!has_posts(ep) ||
-		    atomic_exchange_explicit(&ep->listed, 1, memory_order_relaxed))
+		if (!has_work(ep) || atomic_exchange_explicit(&ep->listed, 1, memory_order_relaxed))
 			continue;
 		ep->busy = true;
 		ep->busy_at = now;

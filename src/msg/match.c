@@ -122,11 +122,18 @@ static struct pmf_rx *find_posted(struct pmf_rctx *rc, fi_addr_t src)
 	return NULL;
 }
 
-/* A message has its buffer, but no part is free: it waits, and all that come after it. */
+/*
+ * A message has its buffer, but no part is free: it waits, and all that come after it. Passes look
+ * again until one is, however long ago the endpoint has posted (engine_busy.c).
+ */
 static void starve(struct pmf_rctx *rc)
 {
+	struct pmf_ep *ep = TAILQ_FIRST(&rc->eps);
+
 	rc->starved = true;
 	TAILQ_INSERT_HEAD(&rc->posted, &rc->barrier, link);
+	if (ep)
+		pmf_ep_posted(ep);
 }
 
 /* Take a posted receive, or a part of one. @return what the bytes go into; NULL: starved now */

@@ -238,11 +238,13 @@ static void test_B5_large_messages_side_by_side(void)
 	free(rx);
 }
 
-static void test_B5_more_messages_than_parts_lose_nothing(void)
+/* Entries wait in their parts while the queue is full, until no part is free. */
+static void more_messages_than_parts(double quiet_ms)
 {
 	struct fx_opt opt = {.rx_size = 8, .cq_size = 8};
 	enum { N = 500 };
 	char *rx = malloc(N * 8), late[8];
+	double end;
 	struct fx f;
 
 	fx_open(&f, &opt);
@@ -256,11 +258,25 @@ static void test_B5_more_messages_than_parts_lose_nothing(void)
 	}
 	/* what is posted later must not overtake the buffer */
 	CU_ASSERT_EQUAL(fi_recv(f.b.ep, late, 8, NULL, FI_ADDR_UNSPEC, late), 0);
+	end = fx_now_ms() + quiet_ms;
+	while (fx_now_ms() < end)
+		fx_progress(&f);
 	for (unsigned int i = 0; i < N; i++)
 		expect_part(&f, rx, rx + (size_t)8 * i, 8, i, i == N - 1);
 	CU_ASSERT(fx_stays_empty(&f, f.b.rxcq));
 	fx_close(&f);
 	free(rx);
+}
+
+static void test_B5_more_messages_than_parts_lose_nothing(void)
+{
+	more_messages_than_parts(0);
+}
+
+/* The engine stops looking at an endpoint that has not posted for 20 ms. */
+static void test_B5_more_messages_than_parts_after_a_quiet_while(void)
+{
+	more_messages_than_parts(100);
 }
 
 static void test_C5_cancel_gives_the_buffer_back(void)
@@ -371,6 +387,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_B5_unexpected_messages_fill_it),
 	FX_TEST(test_B5_large_messages_side_by_side),
 	FX_TEST(test_B5_more_messages_than_parts_lose_nothing),
+	FX_TEST(test_B5_more_messages_than_parts_after_a_quiet_while),
 	FX_TEST(test_C5_cancel_gives_the_buffer_back),
 	FX_TEST(test_C5_cancel_races_arrival),
 };
