@@ -71,7 +71,6 @@ static inline __attribute__((always_inline)) ssize_t post(struct fid_ep *fid,
 	struct pmf_handle *h = pmf_handle_of(fid);
 	struct pmf_rctx *rc = h->rctx;
 	struct pmf_rx *rx;
-	void *entry;
 	uint8_t n = 0;
 	bool odd = (flags & FI_MULTI_RECV) || rc->odd;
 
@@ -81,10 +80,9 @@ static inline __attribute__((always_inline)) ssize_t post(struct fid_ep *fid,
 		return refuse(rc, -FI_EINVAL);
 	if (pmf_unlikely(odd) && check_odd(rc, iov, count, src, flags))
 		return refuse(rc, -FI_EINVAL);
-	if (pmf_unlikely(rte_ring_dequeue(rc->free, &entry)))
+	rx = pmf_freelist_take(&rc->free);
+	if (pmf_unlikely(!rx))
 		return refuse(rc, -FI_EAGAIN);
-	pmf_tsan_take(rc->free);
-	rx = entry;
 	rx->context = context;
 	rx->flags = rc->rx_flags | (flags & FI_COMPLETION ? PMF_XF_COMPLETION : 0);
 	rx->cap = 0;

@@ -132,14 +132,12 @@ static inline __attribute__((always_inline)) ssize_t post_bytes(struct pmf_ep *e
 {
 	ssize_t len = check(ep, p);
 	struct pmf_tx *tx;
-	void *entry;
 
 	if (pmf_unlikely(len < 0))
 		return pmf_call_refuse(ep, len);
-	if (pmf_unlikely(rte_ring_dequeue(ep->tx_free, &entry)))
+	tx = pmf_freelist_take(&ep->tx_free);
+	if (pmf_unlikely(!tx))
 		return pmf_call_refuse(ep, -FI_EAGAIN);
-	pmf_tsan_take(ep->tx_free);
-	tx = entry;
 	tx->flags = 0;
 	tx->dest = p->dest;
 	tx->context = p->silent ? NULL : p->context;

@@ -235,7 +235,7 @@ int pmf_cm_accept(struct pmf_ep *ep, const void *data, size_t len)
  */
 static void cancel_sends(struct pmf_engine *e, struct pmf_ep *ep)
 {
-	for (uint32_t i = 0; i < ep->tx_size; i++) {
+	for (uint32_t i = 0; i < ep->tx_free.size; i++) {
 		struct pmf_tx *tx = pmf_ep_tx(ep, i);
 		bool injected = (tx->flags & PMF_XF_INLINE) && !(tx->flags & PMF_XF_COMPLETION);
 

@@ -12,19 +12,15 @@
 static void tx_free(struct pmf_tx *tx)
 {
 	tx->flags = 0;
-	/* cannot fail: the ring has room for every transfer of the endpoint */
-	pmf_tsan_give(tx->ep->tx_free);
-	rte_ring_sp_enqueue(tx->ep->tx_free, tx);
+	pmf_freelist_put(&tx->ep->tx_free, tx);
 }
 
 static inline void rx_free(struct pmf_rx *rx)
 {
-	if (pmf_unlikely(rx->flags & PMF_XF_PART)) {
+	if (pmf_unlikely(rx->flags & PMF_XF_PART))
 		pmf_part_put(rx);
-	} else {
-		pmf_tsan_give(rx->rctx->free);
-		rte_ring_sp_enqueue(rx->rctx->free, rx);
-	}
+	else
+		pmf_freelist_put(&rx->rctx->free, rx);
 }
 
 static inline void mark_dirty(struct pmf_engine *e, struct pmf_cq_feed *feed)

@@ -263,9 +263,10 @@ void pmf_ep_reap(struct pmf_engine *e, pmf_ns_t now);
 void pmf_ep_drop_port(struct pmf_ep *ep);
 /** Memory only: never enabled, or off its engine. */
 void pmf_ep_free(struct pmf_ep *ep);
-/* ep.c: a ring of free transfers and one of posted ones, to be freed by free(3). @return 0, -ENOMEM
- */
-int pmf_rings_open(struct rte_ring **free_ring, struct rte_ring **ring, uint32_t entries,
+/* ep.c: free transfers and a ring of posted ones, to be freed by free(3). @return 0, -ENOMEM */
+int pmf_posts_open(struct pmf_freelist *f, struct rte_ring **ring, size_t bytes, uint32_t size,
 		   bool many);
+/* ep.c: a ring for at least so many, to be freed by free(3). @return NULL: no memory */
+struct rte_ring *pmf_ring_open(uint32_t entries, unsigned int flags);
 
 #endif

@@ -18,16 +18,17 @@
 const struct pmf_stat_desc pmf_ep_stat_desc[] = {PMF_EP_STATS(PMF_STAT_DESC)};
 const unsigned int pmf_ep_stat_count = PMF_ARRAY_SIZE(pmf_ep_stat_desc);
 
-/* Rings are named for DPDK's listing; our own memory, so that they need not come from a memzone. */
-static struct rte_ring *ring_open(uint32_t entries, unsigned int flags)
+/* Our own memory, so that it need not come from a memzone. */
+struct rte_ring *pmf_ring_open(uint32_t entries, unsigned int flags)
 {
-	ssize_t size = rte_ring_get_memsize(entries);
+	uint32_t room = pmf_roundup_pow2(entries + 1);
+	ssize_t size = rte_ring_get_memsize(room);
 	struct rte_ring *r;
 
 	if (size < 0)
 		return NULL;
 	r = aligned_alloc(PMF_CACHE_LINE, ((size_t)size + 63) & ~(size_t)63);
-	if (r && rte_ring_init(r, "pmf", entries, flags)) {
+	if (r && rte_ring_init(r, "pmf", room, flags)) {
 		free(r);
 		return NULL;
 	}
@@ -35,30 +36,25 @@ static struct rte_ring *ring_open(uint32_t entries, unsigned int flags)
 }
 
 /*
- * One direction's pair of rings. The engine's side is single. Posting threads may be several: then
- * they take turns by relaxed tail sync, which bears a preempted thread.
+ * One direction's transfers and the ring by which they are posted. The engine's side is single.
+ * Posting threads may be several: then they take turns by relaxed tail sync, which bears a
+ * preempted thread.
  */
-int pmf_rings_open(struct rte_ring **free_ring, struct rte_ring **ring, uint32_t entries, bool many)
+int pmf_posts_open(struct pmf_freelist *f, struct rte_ring **ring, size_t bytes, uint32_t size,
+		   bool many)
 {
-	uint32_t room = pmf_roundup_pow2(entries + 1);
-
-	*free_ring = ring_open(room, RING_F_SP_ENQ | (many ? RING_F_MC_RTS_DEQ : RING_F_SC_DEQ));
-	*ring = ring_open(room, RING_F_SC_DEQ | (many ? RING_F_MP_RTS_ENQ : RING_F_SP_ENQ));
-	return *free_ring && *ring ? 0 : -ENOMEM;
+	*ring = pmf_ring_open(size, RING_F_SC_DEQ | (many ? RING_F_MP_RTS_ENQ : RING_F_SP_ENQ));
+	return *ring ? pmf_freelist_open(f, bytes, size, many) : -ENOMEM;
 }
 
-static int tx_open(struct pmf_ep *ep, bool many)
+static int tx_open(struct pmf_ep *ep, uint32_t size, bool many)
 {
-	ep->tx_stride = (sizeof(struct pmf_tx) + ep->inject_size + 63) & ~(size_t)63;
-	ep->tx_mem = aligned_alloc(PMF_CACHE_LINE, ep->tx_stride * ep->tx_size);
-	if (!ep->tx_mem || pmf_rings_open(&ep->tx_free, &ep->tx_ring, ep->tx_size, many))
-		return -ENOMEM;
-	memset(ep->tx_mem, 0, ep->tx_stride * ep->tx_size);
-	for (uint32_t i = 0; i < ep->tx_size; i++) {
+	int err = pmf_posts_open(&ep->tx_free, &ep->tx_ring,
+				 sizeof(struct pmf_tx) + ep->inject_size, size, many);
+
+	for (uint32_t i = 0; !err && i < size; i++)
 		pmf_ep_tx(ep, i)->ep = ep;
-		rte_ring_sp_enqueue(ep->tx_free, pmf_ep_tx(ep, i));
-	}
-	return 0;
+	return err;
 }
 
 /* Its own receive context; or none yet: then its own calls find one that is never open. */
@@ -107,11 +103,10 @@ int pmf_ep_open(const struct pmf_ep_attr *attr, struct pmf_ep **out)
 	ep->no_src = attr->caps & FI_SOURCE ? 0 : FI_ADDR_NOTAVAIL;
 	ep->prefix = attr->prefix;
 	ep->source_err = attr->caps & FI_SOURCE_ERR;
-	ep->tx_size = attr->tx_size;
 	ep->addr = attr->addr;
 	pmf_random(&ep->inc, sizeof(ep->inc));
 	TAILQ_INIT(&ep->eflows);
-	if (tx_open(ep, attr->thread_safe) || rx_open(ep, attr)) {
+	if (tx_open(ep, attr->tx_size, attr->thread_safe) || rx_open(ep, attr)) {
 		pmf_ep_free(ep);
 		return -ENOMEM;
 	}
@@ -291,7 +286,7 @@ int pmf_ep_set_addr(struct pmf_ep *ep, const struct pmf_addr *addr)
 
 size_t pmf_ep_tx_left(const struct pmf_ep *ep)
 {
-	return rte_ring_count(ep->tx_free);
+	return pmf_freelist_count(&ep->tx_free);
 }
 
 void pmf_ep_set_limits(struct pmf_ep *ep, uint64_t max_msg_size, uint32_t inject_size)

@@ -18,8 +18,7 @@ void pmf_ep_free(struct pmf_ep *ep)
 		free(ep->flow_of[c]);
 	if (ep->rctx)
 		pmf_rctx_put(ep->rctx);
-	free(ep->tx_mem);
-	free(ep->tx_free);
+	pmf_freelist_close(&ep->tx_free);
 	free(ep->tx_ring);
 	free(ep);
 }
@@ -65,7 +64,7 @@ static void abort_sends(struct pmf_engine *e, struct pmf_ep *ep)
 			item = next;
 		}
 	}
-	for (uint32_t i = 0; i < ep->tx_size; i++) {
+	for (uint32_t i = 0; i < ep->tx_free.size; i++) {
 		struct pmf_tx *tx = pmf_ep_tx(ep, i);
 
 		if ((tx->flags & PMF_XF_POSTED) && !(tx->flags & PMF_XF_INLINE))

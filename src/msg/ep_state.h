@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "msg/ep.h"
+#include "msg/freelist.h"
 #include "msg/rctx.h"
 #include "msg/transfer.h"
 
@@ -60,15 +61,13 @@ struct pmf_ep {
 	bool kick;	  /* manual progress: posting runs the tx half of a pass */
 	uint32_t inject_size, iov_limit;
 	uint64_t max_msg_size;
-	struct rte_ring *tx_free, *tx_ring; /* free transfers; posted ones */
-	struct pmf_rctx *rctx; /* its own, or a shared one; NULL: that is not bound yet */
+	struct pmf_freelist tx_free; /* sends */
+	struct rte_ring *tx_ring;    /* posted ones */
+	struct pmf_rctx *rctx;	     /* its own, or a shared one; NULL: that is not bound yet */
 	struct pmf_cq_feed *tx_cq, *rx_cq;
 	struct pmf_cntr_feed *tx_cntr, *rx_cntr;
 	struct pmf_addr addr;
-	uint64_t inc; /* incarnation */
-	uint32_t tx_size;
-	size_t tx_stride;
-	uint8_t *tx_mem;
+	uint64_t inc;			/* incarnation */
 	TAILQ_ENTRY(pmf_ep) peers_link; /* peers->eps; the AV's lock */
 	struct pmf_eq *eq;		/* where events of a connection go, as event_fid's */
 	struct fid *event_fid;
@@ -126,7 +125,7 @@ static inline void pmf_ep_posted(struct pmf_ep *ep)
 
 static inline struct pmf_tx *pmf_ep_tx(struct pmf_ep *ep, uint32_t i)
 {
-	return (struct pmf_tx *)(ep->tx_mem + i * ep->tx_stride);
+	return pmf_freelist_at(&ep->tx_free, i);
 }
 
 #endif

@@ -16,9 +16,8 @@ struct pmf_rctx pmf_rctx_none;
 static void rctx_free(struct pmf_rctx *rc)
 {
 	pmf_parts_fini(rc);
-	free(rc->free);
+	pmf_freelist_close(&rc->free);
 	free(rc->ring);
-	free(rc->mem);
 	free(rc);
 }
 
@@ -44,15 +43,13 @@ int pmf_rctx_open(const struct pmf_rctx_attr *attr, struct pmf_rctx **out)
 	TAILQ_INIT(&rc->parts);
 	TAILQ_INIT(&rc->eps);
 	rc->barrier.flags = PMF_XF_CHOOSY;
-	rc->mem = calloc(rc->size, sizeof(*rc->mem));
-	if (!rc->mem || pmf_rings_open(&rc->free, &rc->ring, rc->size, attr->thread_safe)) {
+	if (pmf_posts_open(&rc->free, &rc->ring, sizeof(struct pmf_rx), rc->size,
+			   attr->thread_safe)) {
 		rctx_free(rc);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < rc->size; i++) {
-		rc->mem[i].rctx = rc;
-		rte_ring_sp_enqueue(rc->free, &rc->mem[i]);
-	}
+	for (uint32_t i = 0; i < rc->size; i++)
+		((struct pmf_rx *)pmf_freelist_at(&rc->free, i))->rctx = rc;
 	*out = rc;
 	return 0;
 }
@@ -83,7 +80,7 @@ void pmf_rctx_unshare(struct pmf_rctx *rc)
 
 size_t pmf_rctx_left(const struct pmf_rctx *rc)
 {
-	return rc->free ? rte_ring_count(rc->free) : 0;
+	return rc->free.ring ? pmf_freelist_count(&rc->free) : 0;
 }
 
 void pmf_rx_free(struct pmf_rx *rx)
@@ -92,9 +89,7 @@ void pmf_rx_free(struct pmf_rx *rx)
 		pmf_part_put(rx);
 		return;
 	}
-	/* cannot fail: the ring has room for every receive of the context */
-	pmf_tsan_give(rx->rctx->free);
-	rte_ring_sp_enqueue(rx->rctx->free, rx);
+	pmf_freelist_put(&rx->rctx->free, rx);
 }
 
 /* Behind a buffer that has run out of parts nothing is sure; a buffer takes one message at the

@@ -11,6 +11,7 @@
 #include <rte_ring.h>
 #include <stdatomic.h>
 
+#include "msg/freelist.h"
 #include "msg/peers.h"
 #include "msg/transfer.h"
 
@@ -36,11 +37,11 @@ struct pmf_rctx {
 	uint8_t rx_flags; /* PMF_XF_PREFIX or 0 */
 	uint8_t prefix;
 	uint32_t iov_limit, size;
-	struct rte_ring *free, *ring; /* free receives; posted ones */
+	struct pmf_freelist free; /* receives */
+	struct rte_ring *ring;	  /* posted ones */
 	struct pmf_engine *engine;
 	struct pmf_peers *peers;  /* that sources are of, or NULL */
 	_Atomic size_t min_multi; /* FI_OPT_MIN_MULTI_RECV */
-	struct pmf_rx *mem;
 
 	/* The engine owner's. */
 	struct pmf_rxq posted PMF_CACHE_ALIGNED;

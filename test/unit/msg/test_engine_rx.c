@@ -172,8 +172,7 @@ static void test_an_idle_peer_is_not_watched(void)
 	struct fix x;
 
 	begin_half(&x, &rx, buf);
-	x.ep->rctx->free = zeroed((size_t)rte_ring_get_memsize(8));
-	rte_ring_init(x.ep->rctx->free, "free", 8, 0);
+	CU_ASSERT_EQUAL_FATAL(pmf_freelist_open(&x.ep->rctx->free, sizeof(rx), 8, false), 0);
 	CU_ASSERT_EQUAL(deliver(x.e, x.ef, 1, x.packet,
 				pmf_rec_put(x.packet, sizeof(x.packet), &cont) + cont.len, 1),
 			0);
@@ -181,7 +180,7 @@ static void test_an_idle_peer_is_not_watched(void)
 	run_unanswered(&x.ef->flow, 10 * DEAD_AFTER);
 	CU_ASSERT_EQUAL(x.ef->flow.state, PMF_FLOW_OPEN);
 	CU_ASSERT_EQUAL(x.ef->stats.tx_probes, 0);
-	free(x.ep->rctx->free);
+	pmf_freelist_close(&x.ep->rctx->free);
 	end(&x);
 }
 
