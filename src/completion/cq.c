@@ -122,6 +122,8 @@ static bool stash_fill(struct pmf_cq *cq)
 		if (cq->next_feed >= n)
 			cq->next_feed = 0;
 		feed = atomic_load_explicit(&cq->feed[cq->next_feed++], memory_order_relaxed);
+		if (rte_ring_empty(feed->ring))
+			continue;
 		cq->stash_head = 0;
 		cq->stash_count = rte_ring_sc_dequeue_burst_elem(
 			feed->ring, cq->stash, sizeof(struct pmf_cqe), PMF_CQ_STASH, NULL);

@@ -170,6 +170,12 @@ static bool run_timers(struct pmf_engine *e, pmf_ns_t now)
 	return any;
 }
 
+/* A cheap look before pmf_engine_receives(). */
+static inline bool rctx_posted(const struct pmf_rctx *rc)
+{
+	return !rte_ring_empty(rc->ring) || rc->starved;
+}
+
 bool pmf_engine_pass(struct pmf_engine *e)
 {
 	pmf_ns_t now = pmf_clock_ns();
@@ -179,12 +185,14 @@ bool pmf_engine_pass(struct pmf_engine *e)
 
 	atomic_store_explicit(&e->last_pass, now, memory_order_relaxed);
 	e->stats.passes++;
-	if (pmf_unlikely(!LIST_EMPTY(&e->stalled)))
+	if (pmf_unlikely(!LIST_EMPTY(&e->stalled))) {
 		pmf_complete_retry(e);
+		busy = true;
+	}
 	if (pmf_unlikely(atomic_load_explicit(&e->announced, memory_order_relaxed)))
 		pmf_busy_collect(e);
 	TAILQ_FOREACH (ep, &e->busy, busy_link) {
-		bool any = pmf_engine_receives(e, ep->rctx, now);
+		bool any = rctx_posted(ep->rctx) && pmf_engine_receives(e, ep->rctx, now);
 
 		if (pmf_unlikely(ep->state > PMF_EP_ENABLED))
 			pmf_cm_receives(e, ep);
@@ -202,7 +210,7 @@ bool pmf_engine_pass(struct pmf_engine *e)
 		e->idle_rx++;
 	}
 	TAILQ_FOREACH (ep, &e->busy, busy_link) {
-		if (pmf_engine_submit(e, ep, now)) {
+		if (!rte_ring_empty(ep->tx_ring) && pmf_engine_submit(e, ep, now)) {
 			ep->busy_at = now;
 			busy = true;
 		}
@@ -213,7 +221,8 @@ bool pmf_engine_pass(struct pmf_engine *e)
 		busy |= run_timers(e, now);
 	if (!TAILQ_EMPTY(&e->acks))
 		pmf_engine_flush_acks(e, now);
-	busy |= pmf_engine_transmit(e, now);
+	if (!TAILQ_EMPTY(&e->ready))
+		busy |= pmf_engine_transmit(e, now);
 	if (pmf_unlikely(now >= e->next_tick)) {
 		e->next_tick = now + TICK;
 		if (e->q->queue_id == 0)

@@ -140,6 +140,8 @@ bool pmf_engine_transmit(struct pmf_engine *e, pmf_ns_t now)
 	while (go && last && (ef = TAILQ_FIRST(&e->ready))) {
 		go = transmit_flow(e, ef, now);
 		any = true;
+		if (ef == last) /* the frames leave, then the books are done */
+			pmf_queue_flush(e->q);
 		if (go) {
 			/* settle puts it back at the end if it has more to send */
 			TAILQ_REMOVE(&e->ready, ef, ready_link);

@@ -306,13 +306,14 @@ void pmf_stack_put(struct pmf_progress *p)
 	pthread_mutex_unlock(&s.lock);
 }
 
-void pmf_progress_run(struct pmf_progress *p)
+bool pmf_progress_run(struct pmf_progress *p)
 {
-	static __thread struct pmf_idle idle;
+	struct pmf_thread *self = &pmf_thread;
 	bool busy = false;
 
 	if (p->manual) {
-		pmf_thread_register();
+		if (pmf_unlikely(!self->known))
+			pmf_thread_register(self);
 		for (uint32_t q = 0; q < p->nengines; q++) {
 			struct pmf_engine *e = p->engine[q];
 
@@ -323,9 +324,10 @@ void pmf_progress_run(struct pmf_progress *p)
 		}
 	}
 	if (busy)
-		pmf_idle_busy(&idle);
+		pmf_idle_busy(&self->idle);
 	else
-		pmf_idle_empty(&idle);
+		pmf_idle_empty(&self->idle);
+	return busy || !p->manual;
 }
 
 void pmf_progress_sleep_begin(struct pmf_progress *p)

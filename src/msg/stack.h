@@ -61,8 +61,11 @@ void pmf_stack_put(struct pmf_progress *p);
  * alone. */
 bool pmf_stack_forked(void);
 
-/** Run passes for a reader: try each engine's owner word, one pass each. Any thread. */
-void pmf_progress_run(struct pmf_progress *p);
+/**
+ * Run passes for a reader: try each engine's owner word, one pass each. Any thread.
+ * @return false: nothing has happened, so a queue that was empty need not be looked at again
+ */
+bool pmf_progress_run(struct pmf_progress *p);
 
 /** A reader is about to sleep on a wait object: the helper thread drives the engines until done. */
 void pmf_progress_sleep_begin(struct pmf_progress *p);

@@ -11,7 +11,7 @@
 
 #include "pmd_glue/eal.h"
 
-__thread bool pmf_thread_known;
+__thread struct pmf_thread pmf_thread;
 
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -28,9 +28,9 @@ static void make_key(void)
 	pthread_key_create(&key, thread_ends);
 }
 
-void pmf_thread_register_slow(void)
+void pmf_thread_register(struct pmf_thread *self)
 {
-	pmf_thread_known = true;
+	self->known = true;
 	if (rte_lcore_id() != LCORE_ID_ANY || rte_thread_register())
 		return;
 	pthread_once(&once, make_key);

@@ -8,6 +8,7 @@
 #define PMF_MSG_THREADS_H
 
 #include "msg/engine.h"
+#include "msg/idle.h"
 
 struct pmf_worker;
 
@@ -32,15 +33,15 @@ void pmf_worker_stop(struct pmf_worker *w);
 /** A poster saw the worker asleep. */
 void pmf_worker_wake(struct pmf_worker *w);
 
+/* What a thread of the application that polls has. */
+struct pmf_thread {
+	bool known; /* to EAL, or it was tried */
+	struct pmf_idle idle;
+};
+extern __thread struct pmf_thread pmf_thread;
+
 /** Give the calling thread a mempool cache (rte_thread_register), once; without one it works too.
  */
-void pmf_thread_register_slow(void);
-extern __thread bool pmf_thread_known;
-
-static inline void pmf_thread_register(void)
-{
-	if (pmf_unlikely(!pmf_thread_known))
-		pmf_thread_register_slow();
-}
+void pmf_thread_register(struct pmf_thread *self);
 
 #endif

@@ -110,7 +110,7 @@ static void *worker_main(void *arg)
 		CPU_SET((unsigned int)w->cpu, &set);
 		pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 	}
-	pmf_thread_register();
+	pmf_thread_register(&pmf_thread);
 	run(w);
 	return NULL;
 }

@@ -15,13 +15,9 @@
 #include <cpuid.h>
 #endif
 
-static struct {
-	uint64_t mult; /* ns per tick, 32 bits of fraction; 0: no usable TSC */
-	uint64_t base_tsc;
-	pmf_ns_t base_ns;
-} scale;
+struct pmf_clock pmf_clock;
 
-static pmf_ns_t monotonic_ns(void)
+pmf_ns_t pmf_clock_monotonic(void)
 {
 	struct timespec ts;
 
@@ -46,15 +42,7 @@ void pmf_clock_start(void)
 
 	if (hz == 0 || !tsc_invariant())
 		return;
-	scale.base_tsc = rte_rdtsc();
-	scale.base_ns = monotonic_ns();
-	scale.mult = (uint64_t)(((unsigned __int128)PMF_NS_PER_S << 32) / hz);
-}
-
-pmf_ns_t pmf_clock_ns(void)
-{
-	if (pmf_unlikely(scale.mult == 0))
-		return monotonic_ns();
-	return scale.base_ns +
-	       (pmf_ns_t)(((unsigned __int128)(rte_rdtsc() - scale.base_tsc) * scale.mult) >> 32);
+	pmf_clock.base_tsc = rte_rdtsc();
+	pmf_clock.base_ns = pmf_clock_monotonic();
+	pmf_clock.mult = (uint64_t)(((unsigned __int128)PMF_NS_PER_S << 32) / hz);
 }

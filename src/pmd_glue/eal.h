@@ -7,6 +7,8 @@
 #ifndef PMF_PMD_EAL_H
 #define PMF_PMD_EAL_H
 
+#include <rte_cycles.h>
+
 #include "pmf_common.h"
 
 enum pmf_huge { PMF_HUGE_AUTO, PMF_HUGE_ON, PMF_HUGE_OFF };
@@ -36,8 +38,25 @@ bool pmf_eal_running(void);
 /** Can EAL get hugepages here? No EAL is started: reads /proc/meminfo and the mounts. */
 bool pmf_eal_hugepages_usable(void);
 
+/* The clock's scale; written once, before any engine runs. */
+struct pmf_clock {
+	uint64_t mult; /* ns per tick, 32 bits of fraction; 0: no usable TSC */
+	uint64_t base_tsc;
+	pmf_ns_t base_ns;
+};
+extern struct pmf_clock pmf_clock;
+pmf_ns_t pmf_clock_monotonic(void);
+
 /** Monotonic clock of engines, ns, from the TSC where it is invariant. Any thread, after start. */
-pmf_ns_t pmf_clock_ns(void);
+static inline pmf_ns_t pmf_clock_ns(void)
+{
+	if (pmf_unlikely(pmf_clock.mult == 0))
+		return pmf_clock_monotonic();
+	return pmf_clock.base_ns +
+	       (pmf_ns_t)(((unsigned __int128)(rte_rdtsc() - pmf_clock.base_tsc) *
+			   pmf_clock.mult) >>
+			  32);
+}
 
 /** Cryptographically fit random bytes (getrandom(2)). Control path. */
 void pmf_random(void *buf, size_t len);
