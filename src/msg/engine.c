@@ -155,7 +155,24 @@ bool pmf_engine_receives(struct pmf_engine *e, struct pmf_rctx *rc, pmf_ns_t now
 	return all;
 }
 
-static bool run_timers(struct pmf_engine *e, pmf_ns_t now)
+/*
+ * What is due by the clock and not by messages stands in functions of their own, here and in
+ * run_timers(): the instruction guard (test/guard) leaves them out.
+ */
+static __attribute__((noinline)) void tick(struct pmf_engine *e, pmf_ns_t now)
+{
+	e->next_tick = now + TICK;
+	if (e->q->queue_id == 0)
+		pmf_queue_tick(e->q, now);
+	pmf_eflow_rest(e, now);
+	pmf_busy_forget(e, now);
+	if (!TAILQ_EMPTY(&e->cms))
+		pmf_cm_tick(e, now);
+	if (!TAILQ_EMPTY(&e->orphans))
+		pmf_ep_reap(e, now);
+}
+
+static __attribute__((noinline)) bool run_timers(struct pmf_engine *e, pmf_ns_t now)
 {
 	struct pmf_timer *t;
 	bool any = false;
@@ -223,17 +240,8 @@ bool pmf_engine_pass(struct pmf_engine *e)
 		pmf_engine_flush_acks(e, now);
 	if (!TAILQ_EMPTY(&e->ready))
 		busy |= pmf_engine_transmit(e, now);
-	if (pmf_unlikely(now >= e->next_tick)) {
-		e->next_tick = now + TICK;
-		if (e->q->queue_id == 0)
-			pmf_queue_tick(e->q, now);
-		pmf_eflow_rest(e, now);
-		pmf_busy_forget(e, now);
-		if (!TAILQ_EMPTY(&e->cms))
-			pmf_cm_tick(e, now);
-		if (!TAILQ_EMPTY(&e->orphans))
-			pmf_ep_reap(e, now);
-	}
+	if (pmf_unlikely(now >= e->next_tick))
+		tick(e, now);
 	if (e->q->nstage)
 		pmf_queue_flush(e->q);
 	if (pmf_unlikely(e->dirty_cqs || e->dirty_cntrs))

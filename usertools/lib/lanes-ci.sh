@@ -5,7 +5,7 @@
 # The lanes that --ci adds: the second compiler with its formatter, and the same suites under
 # sanitizers.
 
-ci_packages=(clang clang-format)
+ci_packages=(clang clang-format valgrind)
 
 lane_ci_packages()
 {
@@ -27,6 +27,9 @@ lane_clang()
 	suite clang unit
 	suite clang sim
 }
+
+# What a message costs in instructions, against what is kept in test/guard/counts.json.
+lane_guard() { suite plain guard; }
 
 # No werror under sanitizers, whose code makes gcc warn of what is not there. The shadow lies where
 # EAL would like its memory, which then goes elsewhere by itself. Leaks at exit are EAL's own, which
