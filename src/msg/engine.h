@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
+#include "msg/ended.h"
 #include "msg/ep_state.h"
 #include "pmd_glue/frame.h"
 #include "proto/contact.h"
@@ -101,6 +102,7 @@ struct pmf_engine {
 	struct rte_hash *by_name;   /* struct pmf_flow_name → struct pmf_eflow */
 	struct pmf_ep **ep_of_port; /* 65,536 */
 	void *stub_mem, *block_mem;
+	struct pmf_ended ended;
 	struct pmf_engine_stats stats;
 	uint16_t port_hint;
 	_Atomic uint32_t

@@ -31,6 +31,9 @@ void pmf_eflow_unname(struct pmf_engine *e, struct pmf_eflow *ef)
 
 	if (!ef->named)
 		return;
+	/* found by its name no more, an OPEN of it would begin it anew */
+	if (ef->flow.bound && ef->flow.peer_conn)
+		pmf_ended_add(&e->ended, ef->flow.peer_inc, ef->flow.peer_conn);
 	rte_hash_del_key(e->by_name, &name);
 	ef->named = false;
 }

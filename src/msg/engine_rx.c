@@ -137,6 +137,10 @@ static struct pmf_eflow *on_open(struct pmf_engine *e, const struct pmf_frame *f
 		pmf_eflow_settle(e, ef, now);
 		ef = NULL;
 	}
+	if (!ef && pmf_ended_has(&e->ended, c.inc, c.conn)) {
+		e->stats.drop_ended++;
+		return NULL;
+	}
 	if (!ef)
 		ef = pmf_eflow_open(e, ep, &peer, now, &err);
 	if (ef)

@@ -100,6 +100,7 @@ extern const unsigned int pmf_ep_stat_count;
 	X(drop_no_ep, "packets", "dropped: no endpoint on that port")                            \
 	X(drop_no_flow, "packets", "dropped: unknown connection id")                             \
 	X(drop_cookie, "packets", "dropped: the answer to a challenge was wrong or old")         \
+	X(drop_ended, "packets", "dropped: a late copy of what opened a flow that has ended")    \
 	X(drop_no_memory, "packets", "dropped: no memory to process it; it comes again")         \
 	X(drop_protocol, "packets", "dropped: the peer broke the protocol; its flow was closed") \
 	X(hello_refused, "packets", "hellos answered: nobody takes that here")                   \
