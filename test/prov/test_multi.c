@@ -5,10 +5,6 @@
  */
 #include "fx.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-
 /* Post @p len bytes of @p buf for several messages. */
 static ssize_t post_multi(struct fid_ep *ep, void *buf, size_t len, void *ctx, uint64_t flags)
 {
@@ -300,81 +296,6 @@ static void test_C5_cancel_gives_the_buffer_back(void)
 	fx_close(&f);
 }
 
-/* ---- cancel against arrival ---- */
-
-struct race {
-	struct fx f;
-	_Atomic int sent, stop;
-};
-
-static void *race_sender(void *arg)
-{
-	struct race *r = arg;
-
-	while (!atomic_load(&r->stop))
-		if (fi_inject(r->f.a.ep, "x", 1, r->f.a.b) == 0)
-			atomic_fetch_add(&r->sent, 1);
-	return NULL;
-}
-
-/* One entry of the receive; a buffer's last. @return whether a message came with it */
-static bool race_end(struct race *r, char *rx, bool multi)
-{
-	int messages = 0;
-
-	for (;;) {
-		struct fx_comp c;
-
-		CU_ASSERT_FATAL(fx_wait(&r->f, r->f.b.rxcq, &c));
-		if (c.err.err) {
-			CU_ASSERT_EQUAL(c.err.err, FI_ECANCELED);
-			CU_ASSERT_PTR_EQUAL(c.err.op_context, rx);
-			CU_ASSERT_EQUAL(c.err.flags,
-					FI_RECV | FI_MSG | (multi ? FI_MULTI_RECV : 0));
-			return messages;
-		}
-		CU_ASSERT_PTR_EQUAL(c.e.op_context, rx);
-		messages++;
-		if (!multi || (c.e.flags & FI_MULTI_RECV))
-			return true;
-	}
-}
-
-/* A receive ends in exactly one entry, its own or FI_ECANCELED, whoever comes first. */
-static void test_C5_cancel_races_arrival(void)
-{
-	struct fx_opt opt = {.auto_progress = true};
-	struct race r = {0};
-	int won = 0, rounds = 10000;
-	pthread_t sender;
-	char rx[64];
-
-	fx_open(&r.f, &opt);
-	set_min(r.f.b.ep, 60);
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&sender, NULL, race_sender, &r), 0);
-	for (int i = 0; i < rounds; i++) {
-		bool multi = i & 1;
-		ssize_t rc;
-
-		if (multi)
-			CU_ASSERT_EQUAL(post_multi(r.f.b.ep, rx, 64, rx, 0), 0)
-		else
-			CU_ASSERT_EQUAL(fi_recv(r.f.b.ep, rx, 64, NULL, FI_ADDR_UNSPEC, rx), 0)
-		if (i & 2)
-			sched_yield();
-		do
-			rc = fi_cancel(&r.f.b.ep->fid, rx);
-		while (rc == -FI_EAGAIN);
-		CU_ASSERT_EQUAL(rc, 0);
-		won += race_end(&r, rx, multi);
-	}
-	CU_ASSERT(fx_stays_empty(&r.f, r.f.b.rxcq));
-	atomic_store(&r.stop, 1);
-	pthread_join(sender, NULL);
-	CU_ASSERT(won > 0);
-	fx_close(&r.f);
-}
-
 static const struct fx_test tests[] = {
 	FX_TEST(test_B5_messages_are_packed_without_padding),
 	FX_TEST(test_B5_released_when_less_than_the_minimum_is_left),
@@ -389,6 +310,5 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_B5_more_messages_than_parts_lose_nothing),
 	FX_TEST(test_B5_more_messages_than_parts_after_a_quiet_while),
 	FX_TEST(test_C5_cancel_gives_the_buffer_back),
-	FX_TEST(test_C5_cancel_races_arrival),
 };
 FX_MAIN("multi-receive")
