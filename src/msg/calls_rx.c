@@ -42,7 +42,8 @@ static int check_odd(const struct pmf_rctx *rc, const struct iovec *iov, size_t 
 	return (flags & FI_MULTI_RECV) && count > 1 ? -FI_EINVAL : 0;
 }
 
-static void fill_odd(struct pmf_rctx *rc, struct pmf_rx *rx, fi_addr_t src, uint64_t flags)
+static void fill_odd(struct pmf_rctx *rc, struct pmf_rx *rx, const struct iovec *iov, size_t count,
+		     fi_addr_t src, uint64_t flags)
 {
 	if (rc->directed && src != FI_ADDR_UNSPEC) {
 		rx->flags |= PMF_XF_DIRECTED;
@@ -52,6 +53,8 @@ static void fill_odd(struct pmf_rctx *rc, struct pmf_rx *rx, fi_addr_t src, uint
 		uint64_t min = atomic_load_explicit(&rc->min_multi, memory_order_relaxed);
 
 		rx->flags |= PMF_XF_MULTI;
+		/* entries say where their bytes are, in an empty buffer too */
+		rx->iov[0] = count ? iov[0] : (struct iovec){0};
 		rx->used = 0;
 		rx->nparts = 0;
 		rx->released = false;
@@ -96,7 +99,7 @@ static inline __attribute__((always_inline)) ssize_t post(struct fid_ep *fid,
 	}
 	rx->niov = n;
 	if (pmf_unlikely(odd))
-		fill_odd(rc, rx, src, flags);
+		fill_odd(rc, rx, iov, count, src, flags);
 	pmf_tsan_give(rc->ring);
 	rte_ring_enqueue(rc->ring, rx);
 	if (pmf_likely(h->ep)) {

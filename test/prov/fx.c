@@ -57,6 +57,8 @@ struct fi_info *fx_hints(const struct fx_opt *opt)
 	h->domain_attr->control_progress = FI_PROGRESS_MANUAL;
 	h->domain_attr->data_progress = opt->auto_progress ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
 	h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	h->mode = opt->prefix ? FI_MSG_PREFIX : 0;
+	h->ep_attr->rx_ctx_cnt = opt->shared_rx ? FI_SHARED_CONTEXT : 0;
 	h->tx_attr->op_flags = opt->tx_op_flags;
 	h->rx_attr->op_flags = opt->rx_op_flags;
 	h->tx_attr->size = opt->tx_size;
@@ -80,10 +82,15 @@ void fx_open_domain(struct fx *f, const struct fx_opt *opt)
 	fi_freeinfo(hints);
 	CU_ASSERT_EQUAL_FATAL(fi_fabric(f->info->fabric_attr, &f->fabric, NULL), 0);
 	CU_ASSERT_EQUAL_FATAL(fi_domain(f->fabric, f->info, &f->domain, NULL), 0);
+	if (f->opt.shared_rx)
+		CU_ASSERT_EQUAL_FATAL(fi_srx_context(f->domain, f->info->rx_attr, &f->srx, NULL),
+				      0);
 }
 
 void fx_close_domain(struct fx *f)
 {
+	if (f->srx)
+		CU_ASSERT_EQUAL(fi_close(&f->srx->fid), 0);
 	CU_ASSERT_EQUAL(fi_close(&f->domain->fid), 0);
 	CU_ASSERT_EQUAL(fi_close(&f->fabric->fid), 0);
 	fi_freeinfo(f->info);
@@ -111,9 +118,26 @@ static struct fid_cntr *open_cntr(struct fx *f)
 	return cntr;
 }
 
+/* What names the peers, or tells of the one peer. */
+static void bind_peers(struct fx *f, struct fx_ep *e)
+{
+	struct fi_av_attr attr = {.type = FI_AV_TABLE};
+
+	if (f->opt.msg) {
+		e->eq = fx_eq_open(f);
+		CU_ASSERT_EQUAL_FATAL(fi_ep_bind(e->ep, &e->eq->fid, 0), 0);
+		return;
+	}
+	e->av_is_lent = f->opt.shared_rx && e != &f->a;
+	if (e->av_is_lent)
+		e->av = f->a.av;
+	else
+		CU_ASSERT_EQUAL_FATAL(fi_av_open(f->domain, &attr, &e->av, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(fi_ep_bind(e->ep, &e->av->fid, 0), 0);
+}
+
 void fx_ep_open(struct fx *f, struct fx_ep *e)
 {
-	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
 	uint64_t caps = f->info->caps;
 
 	CU_ASSERT_EQUAL_FATAL(fi_endpoint(f->domain, e->info ? e->info : f->info, &e->ep, NULL), 0);
@@ -124,13 +148,9 @@ void fx_ep_open(struct fx *f, struct fx_ep *e)
 		e->txcq = open_cq(f);
 		e->rxcq = f->opt.one_cq ? e->txcq : open_cq(f);
 	}
-	if (f->opt.msg) {
-		e->eq = fx_eq_open(f);
-		CU_ASSERT_EQUAL_FATAL(fi_ep_bind(e->ep, &e->eq->fid, 0), 0);
-	} else {
-		CU_ASSERT_EQUAL_FATAL(fi_av_open(f->domain, &av_attr, &e->av, NULL), 0);
-		CU_ASSERT_EQUAL_FATAL(fi_ep_bind(e->ep, &e->av->fid, 0), 0);
-	}
+	bind_peers(f, e);
+	if (f->srx)
+		CU_ASSERT_EQUAL_FATAL(fi_ep_bind(e->ep, &f->srx->fid, 0), 0);
 	if (caps & FI_SEND)
 		CU_ASSERT_EQUAL_FATAL(
 			fi_ep_bind(e->ep, &e->txcq->fid, FI_TRANSMIT | f->opt.tx_bind), 0);
@@ -162,7 +182,7 @@ static void close_and_clear(struct fid *fid)
 static void close_ep_alone(struct fx_ep *e)
 {
 	close_and_clear(&e->ep->fid);
-	if (e->av)
+	if (e->av && !e->av_is_lent)
 		close_and_clear(&e->av->fid);
 	if (e->eq)
 		close_and_clear(&e->eq->fid);
@@ -258,8 +278,7 @@ void fx_progress(struct fx *f)
 			fi_cq_read(cqs[i], NULL, 0);
 }
 
-/* @return 1 a completion, 0 none, -1 something that must not happen */
-static int take(struct fid_cq *cq, struct fx_comp *out)
+int fx_take(struct fid_cq *cq, struct fx_comp *out)
 {
 	ssize_t n;
 
@@ -300,7 +319,7 @@ bool fx_wait(struct fx *f, struct fid_cq *cq, struct fx_comp *out)
 	double end = fx_now_ms() + FX_MS;
 	int got;
 
-	while ((got = take(cq, out)) == 0 && fx_now_ms() < end)
+	while ((got = fx_take(cq, out)) == 0 && fx_now_ms() < end)
 		fx_progress(f);
 	if (!got)
 		fx_explain(f, out);

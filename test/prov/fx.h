@@ -39,6 +39,8 @@ struct fx_opt {
 	bool no_enable; /* bound, not enabled */
 	bool no_insert; /* AVs are empty */
 	bool msg;	/* FI_EP_MSG: a has connected to b; addresses are garbage */
+	bool shared_rx; /* a and b receive from f->srx, and share an AV */
+	bool prefix;	/* FI_MSG_PREFIX */
 };
 
 struct fx_ep {
@@ -46,6 +48,7 @@ struct fx_ep {
 	struct fid_cq *txcq, *rxcq;
 	struct fid_cntr *txcntr, *rxcntr;
 	struct fid_av *av;
+	bool av_is_lent;      /* shared_rx: it is a's */
 	struct fid_eq *eq;    /* msg */
 	struct fi_info *info; /* NULL: the fixture's */
 	fi_addr_t a, b;	      /* of the two in this endpoint's AV */
@@ -59,6 +62,7 @@ struct fx {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fx_ep a, b;
+	struct fid_ep *srx;  /* shared_rx */
 	struct fid_pep *pep; /* msg: listens, and its queue */
 	struct fid_eq *peq;
 };
@@ -110,6 +114,8 @@ struct fx_comp {
 	struct fi_cq_err_entry err; /* err.err is 0 for a success */
 };
 
+/** @return 1 a completion of any kind, 0 none, -1 something that must not happen */
+int fx_take(struct fid_cq *cq, struct fx_comp *out);
 /** Wait for one completion of any kind on @p cq. @return false at the deadline */
 bool fx_wait(struct fx *f, struct fid_cq *cq, struct fx_comp *out);
 /** Print what the provider has counted: why a wait went wrong. */

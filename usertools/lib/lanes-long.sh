@@ -10,6 +10,11 @@ lane_sim_long()
 	PMF_LONG=1 suite plain sim --timeout-multiplier 60
 }
 
+lane_prov_long()
+{
+	PMF_LONG=1 suite plain prov --num-processes 1 --timeout-multiplier 20
+}
+
 lane_mp_long()
 {
 	PMF_LONG=1 suite plain mp --num-processes 1 --timeout-multiplier 60
