@@ -111,32 +111,51 @@ void pmf_cq_feed_put(struct pmf_cq_feed *feed)
 	feed->refs--;
 }
 
-/* Refill the empty stash from the next feed that has entries. @return whether there is anything */
-static bool stash_fill(struct pmf_cq *cq)
+static inline bool rings_empty(struct pmf_cq *cq)
 {
 	uint32_t n = atomic_load_explicit(&cq->nfeeds, memory_order_acquire);
 
 	for (uint32_t i = 0; i < n; i++) {
+		struct pmf_cq_feed *feed = atomic_load_explicit(&cq->feed[i], memory_order_relaxed);
+
+		if (!rte_ring_empty(feed->ring))
+			return false;
+	}
+	return true;
+}
+
+/* Refill the empty stash from the next feed that has entries. @return whether there is anything */
+static bool stash_fill(struct pmf_cq *cq)
+{
+	uint32_t nfeeds = atomic_load_explicit(&cq->nfeeds, memory_order_acquire), n;
+
+	for (uint32_t i = 0; i < nfeeds; i++) {
+		struct rte_ring_zc_data at;
 		struct pmf_cq_feed *feed;
 
-		if (cq->next_feed >= n)
+		if (cq->next_feed >= nfeeds)
 			cq->next_feed = 0;
 		feed = atomic_load_explicit(&cq->feed[cq->next_feed++], memory_order_relaxed);
 		if (rte_ring_empty(feed->ring))
 			continue;
 		cq->stash_head = 0;
-		cq->stash_count = rte_ring_sc_dequeue_burst_elem(
-			feed->ring, cq->stash, sizeof(struct pmf_cqe), PMF_CQ_STASH, NULL);
+		n = rte_ring_dequeue_zc_burst_elem_start(feed->ring, sizeof(struct pmf_cqe),
+							 PMF_CQ_STASH, &at, NULL);
 		pmf_tsan_take(feed->ring);
-		if (cq->stash_count)
-			return true;
+		memcpy(cq->stash, at.ptr1, at.n1 * sizeof(struct pmf_cqe));
+		if (pmf_unlikely(n != at.n1))
+			memcpy(cq->stash + at.n1, at.ptr2, (n - at.n1) * sizeof(struct pmf_cqe));
+		pmf_tsan_give(feed);
+		rte_ring_dequeue_zc_elem_finish(feed->ring, n);
+		cq->stash_count = n;
+		return true;
 	}
 	return false;
 }
 
 static inline struct pmf_cqe *stash_peek(struct pmf_cq *cq)
 {
-	if (pmf_unlikely(!cq->stash_count) && !stash_fill(cq))
+	if (!cq->stash_count && (rings_empty(cq) || !stash_fill(cq)))
 		return NULL;
 	return &cq->stash[cq->stash_head];
 }
@@ -191,19 +210,6 @@ static inline void *put(enum fi_cq_format format, void *buf, const struct pmf_cq
 	default:
 		return put_context(buf, e);
 	}
-}
-
-static bool rings_empty(struct pmf_cq *cq)
-{
-	uint32_t n = atomic_load_explicit(&cq->nfeeds, memory_order_acquire);
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct pmf_cq_feed *feed = atomic_load_explicit(&cq->feed[i], memory_order_relaxed);
-
-		if (!rte_ring_empty(feed->ring))
-			return false;
-	}
-	return true;
 }
 
 static inline bool reader_enter(struct pmf_cq *cq)

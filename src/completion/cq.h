@@ -12,6 +12,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rte_ring.h>
+#include <rte_ring_peek_zc.h>
 #include <stdatomic.h>
 
 #include "completion/wait.h"
@@ -112,9 +113,16 @@ void pmf_cq_feed_put(struct pmf_cq_feed *feed);
 /** Engine owner: write one completion. @return false when the ring is full: nothing was written. */
 static inline bool pmf_cq_feed_write(struct pmf_cq_feed *feed, const struct pmf_cqe *e)
 {
+	struct rte_ring_zc_data at;
+
+	if (pmf_unlikely(
+		    !rte_ring_enqueue_zc_burst_elem_start(feed->ring, sizeof(*e), 1, &at, NULL)))
+		return false;
+	pmf_tsan_take(feed); /* its last entry was read */
+	*(struct pmf_cqe *)at.ptr1 = *e;
 	pmf_tsan_give(feed->ring);
-	/* rte_ring's prototype lacks the const of what it only reads. */
-	return rte_ring_sp_enqueue_elem(feed->ring, (void *)(uintptr_t)e, sizeof(*e)) == 0;
+	rte_ring_enqueue_zc_elem_finish(feed->ring, 1);
+	return true;
 }
 
 /**
