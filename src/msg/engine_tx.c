@@ -87,11 +87,12 @@ bool pmf_engine_submit(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 /* Frames of one flow, at most a quantum. @return false: no room or buffer, stop for now. */
 static bool transmit_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 {
+	unsigned int left = PMF_QUANTUM_FRAMES;
 	struct pmf_queue *q = e->q;
 
 	if (pmf_unlikely(!pmf_eflow_activate(e, ef)))
 		return false;
-	for (unsigned int i = 0; i < PMF_QUANTUM_FRAMES && pmf_flow_wants_tx(&ef->flow, now); i++) {
+	do {
 		struct rte_mbuf *m;
 		bool ect = false;
 		size_t len;
@@ -111,7 +112,7 @@ static bool transmit_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t n
 			break;
 		}
 		pmf_frame_send(q, &ef->path, m, (uint16_t)len, ect, now);
-	}
+	} while (--left && pmf_flow_wants_tx(&ef->flow, now));
 	return true;
 }
 

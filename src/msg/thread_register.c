@@ -11,7 +11,7 @@
 
 #include "pmd_glue/eal.h"
 
-__thread struct pmf_thread pmf_thread;
+__thread struct pmf_thread pmf_thread __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

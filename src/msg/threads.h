@@ -38,7 +38,8 @@ struct pmf_thread {
 	bool known; /* to EAL, or it was tried */
 	struct pmf_idle idle;
 };
-extern __thread struct pmf_thread pmf_thread;
+/* The few bytes that every process has to spare for libraries that it loads late. */
+extern __thread struct pmf_thread pmf_thread __attribute__((tls_model("initial-exec")));
 
 /** Give the calling thread a mempool cache (rte_thread_register), once; without one it works too.
  */

@@ -44,24 +44,46 @@ static inline uint16_t pmf_cksum_fold(uint64_t sum)
 	return (uint16_t)sum;
 }
 
-/**
- * Add @p len bytes at @p buf to @p sum. The words are taken four bytes at a time into 64 bits,
- * which compilers turn into vector additions and which cannot overflow below 16 GB; the folded
- * result is that of 16-bit words, 2^16 being 1 modulo 2^16 - 1.
- */
-static inline uint64_t pmf_cksum_add(const void *buf, size_t len, uint64_t sum)
+#define PMF_CKSUM_SHORT 256 /* bytes, below which a vector loop costs more to begin and end */
+
+/* The words of eight bytes in [p, p + len), by additions with carry. Not folded. */
+static inline uint64_t pmf_cksum_short(const uint8_t *p, size_t len)
 {
-	const uint8_t *p = buf;
-	uint64_t even = 0, odd = 0;
+	unsigned __int128 sum = 0;
+	uint64_t w, low;
 
 	for (; len >= 8; len -= 8, p += 8) {
-		uint64_t w;
+		memcpy(&w, p, sizeof(w));
+		sum += w;
+	}
+	low = (uint64_t)sum;
+	return (low & 0xffffffff) + (low >> 32) + (uint64_t)(sum >> 64);
+}
 
+/* The same four bytes at a time into 64 bits, which compilers turn into vector additions and which
+ * cannot overflow below 16 GB. */
+static inline uint64_t pmf_cksum_long(const uint8_t *p, size_t len)
+{
+	uint64_t even = 0, odd = 0, w;
+
+	for (; len >= 8; len -= 8, p += 8) {
 		memcpy(&w, p, sizeof(w));
 		even += w & 0xffffffff;
 		odd += w >> 32;
 	}
-	sum = (sum & 0xffffffff) + (sum >> 32) + even + odd;
+	return even + odd;
+}
+
+/**
+ * Add @p len bytes at @p buf to @p sum. Wider words may be added, the folded result is that of
+ * 16-bit words: 2^16 is 1 modulo 2^16 - 1.
+ */
+static inline uint64_t pmf_cksum_add(const void *buf, size_t len, uint64_t sum)
+{
+	const uint8_t *p = (const uint8_t *)buf + (len & ~(size_t)7);
+
+	sum = (sum & 0xffffffff) + (sum >> 32) +
+	      (len < PMF_CKSUM_SHORT ? pmf_cksum_short(buf, len) : pmf_cksum_long(buf, len));
 	if (len & 4) {
 		uint32_t w;
 
