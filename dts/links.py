@@ -173,23 +173,24 @@ class Tap(Link):
 
 
 class Bridge(Link):
-    """A bridge with one veth an end, as config/bridge.env describes it, in one namespace."""
+    """A bridge with one veth a rank, as config/bridge.env describes it, in one namespace. The two ends are
+    ranks 0 and 1; MPI finds the others' interfaces."""
 
     needs_root = True
-    ranks = 2
+    ranks = 4
 
     def make(self):
         name = self.namespace()
         ip('-n', name, 'link', 'add', 'pmfbr', 'mtu', '9000', 'type', 'bridge')
         ip('-n', name, 'link', 'set', 'pmfbr', 'up')
         for r in range(self.ranks):
-            ip('-n', name, 'link', 'add', f'pmf{r}', 'mtu', '9000', 'type', 'veth',
-               'peer', 'name', f'pmfbr{r}', 'mtu', '9000')
+            ip('-n', name, 'link', 'add', f'pmf{r}', 'index', str(256 * (r + 1)), 'mtu', '9000',
+               'type', 'veth', 'peer', 'name', f'pmfbr{r}', 'mtu', '9000')
             ip('-n', name, 'link', 'set', f'pmfbr{r}', 'master', 'pmfbr', 'up')
             ip('-n', name, 'link', 'set', f'pmf{r}', 'up')
         self.net = inside(name)
         return [End('bridge', {'PMF_RUN': self.run_dir, 'PMI_RANK': str(r)}, f'10.99.1.1{r}',
-                    self.net) for r in range(self.ranks)]
+                    self.net) for r in range(2)]
 
 
 LINKS = {'vhost': Vhost, 'memif': Memif, 'af_packet': AfPacket, 'af_packet_9000': AfPacketJumbo,
