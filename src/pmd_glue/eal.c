@@ -163,25 +163,31 @@ bool pmf_eal_hugepages_usable(void)
 	return hugepages_enough(DEFAULT_MEMORY_MB);
 }
 
-/*
- * EAL fails whole when it cannot make its telemetry socket, as where another user owns /tmp/dpdk.
- * The directory is chosen as EAL chooses it.
- */
-static bool telemetry_possible(void)
+/* What EAL's run-time files are called by: the user's --file-prefix, or EAL's own word. */
+static void file_prefix(const char *extra, char *buf, size_t len)
 {
-	const char *xdg = getenv("XDG_RUNTIME_DIR");
-	const char *base = geteuid() == 0 ? "/var/run" : xdg ? xdg : "/tmp";
-	char path[512];
+	static const char option[] = "--file-prefix";
+	const char *at = extra_has(extra, option) ? strstr(extra, option) + strlen(option) : "";
+	size_t n;
 
-	snprintf(path, sizeof(path), "%s/dpdk/rte", base);
-	if (access(path, W_OK | X_OK) == 0)
-		return true;
-	if (errno != ENOENT)
-		return false;
-	snprintf(path, sizeof(path), "%s/dpdk", base);
-	if (access(path, W_OK | X_OK) == 0)
-		return true;
-	return errno == ENOENT && access(base, W_OK | X_OK) == 0;
+	at += strspn(at, "= \t\n");
+	n = strcspn(at, " \t\n");
+	snprintf(buf, len, "%.*s", n ? (int)n : 3, n ? at : "rte");
+}
+
+static void args_telemetry(struct args *a, const struct pmf_eal_conf *conf)
+{
+	char prefix[64], why[256], line[300];
+
+	if (extra_has(conf->extra, "--no-telemetry"))
+		return;
+	file_prefix(conf->extra, prefix, sizeof(prefix));
+	if (pmf_eal_telemetry_possible(prefix, why, sizeof(why)))
+		return;
+	args_add(a, "--no-telemetry");
+	snprintf(line, sizeof(line), "no telemetry: %s", why);
+	if (conf->log)
+		conf->log(PMF_LOG_WARN, line);
 }
 
 static int args_memory(struct args *a, const struct pmf_eal_conf *conf, char *err, size_t errlen)
@@ -235,8 +241,7 @@ static int args_make(struct args *a, const struct pmf_eal_conf *conf, char *err,
 		args_add(a, "--no-pci");
 	if (!extra_has_any(conf->extra, lcores) && affinity_list(cpus, sizeof(cpus)))
 		args_add(a, "--lcores=0@(%s)", cpus);
-	if (!extra_has(conf->extra, "--no-telemetry") && !telemetry_possible())
-		args_add(a, "--no-telemetry");
+	args_telemetry(a, conf);
 	ret = args_memory(a, conf, err, errlen);
 	if (ret)
 		return ret;

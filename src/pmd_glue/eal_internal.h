@@ -30,6 +30,12 @@ void pmf_fdset_cloexec_new(const struct pmf_fdset *before);
  */
 void pmf_fds_cloexec_link(const char *path);
 
+/**
+ * May EAL start with telemetry, under this file prefix? Takes up to three seconds when a process
+ * that has such a socket hangs. @return false, with the reason in @p why
+ */
+bool pmf_eal_telemetry_possible(const char *prefix, char *why, size_t len);
+
 /** Lead EAL's log to @p log (may be NULL: dropped), for good. */
 void pmf_eal_log_open(pmf_log_fn log);
 

@@ -10,6 +10,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -266,6 +269,161 @@ static void test_several_processes_at_once(void)
 	}
 }
 
+/* ---- telemetry sockets of other processes; each test has a file prefix of its own ---- */
+
+static char prefix_option[64], rundir[256];
+
+static void own_prefix(void)
+{
+	const char *xdg = getenv("XDG_RUNTIME_DIR");
+	const char *base = geteuid() == 0 ? "/var/run" : xdg ? xdg : "/tmp";
+	char top[128];
+
+	snprintf(prefix_option, sizeof(prefix_option), "--file-prefix=pmftest%d", (int)getpid());
+	snprintf(top, sizeof(top), "%s/dpdk", base);
+	mkdir(top, 0700);
+	snprintf(rundir, sizeof(rundir), "%s/pmftest%d", top, (int)getpid());
+	mkdir(rundir, 0700);
+}
+
+static struct sockaddr_un socket_name(const char *suffix)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%.64s/dpdk_telemetry.v2%s", rundir, suffix);
+	return sun;
+}
+
+static void remove_rundir(void)
+{
+	static const char *const suffix[] = {"", ":1", ":2"};
+
+	for (unsigned int i = 0; i < PMF_ARRAY_SIZE(suffix); i++)
+		unlink(socket_name(suffix[i]).sun_path);
+	rmdir(rundir);
+}
+
+static char warning[512];
+
+static void keep_warning(enum pmf_log_level level, const char *line)
+{
+	if (level == PMF_LOG_WARN && strstr(line, "telemetry"))
+		snprintf(warning, sizeof(warning), "%s", line);
+}
+
+static int start_with_prefix(void)
+{
+	const struct pmf_eal_conf conf = {
+		.huge = PMF_HUGE_OFF, .extra = prefix_option, .log = keep_warning};
+
+	alarm(100); /* ends a start that hangs */
+	CHECK(pmf_eal_start(&conf, err, sizeof(err)) == 0);
+	alarm(0);
+	return 0;
+}
+
+static int child_without_telemetry(void)
+{
+	CHECK(start_with_prefix() == 0);
+	CHECK(strstr(warning, socket_name("").sun_path));
+	/* the socket that hangs is still there, and there is none of ours */
+	CHECK(access(socket_name("").sun_path, F_OK) == 0);
+	CHECK(access(socket_name(":1").sun_path, F_OK) != 0);
+	return 0;
+}
+
+/* A process that hangs: it listens and never accepts. @param full  others have tried already */
+static void beside_a_hung_process(bool full)
+{
+	int server = socket(AF_UNIX, SOCK_SEQPACKET, 0), client[8], n = 0;
+	struct sockaddr_un sun;
+
+	own_prefix();
+	sun = socket_name("");
+	CU_ASSERT_EQUAL_FATAL(bind(server, (struct sockaddr *)&sun, sizeof(sun)), 0);
+	CU_ASSERT_EQUAL_FATAL(listen(server, 1), 0);
+	while (full && n < 8) {
+		client[n] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+		if (connect(client[n++], (struct sockaddr *)&sun, sizeof(sun)))
+			break;
+	}
+	CU_ASSERT_EQUAL(in_child(child_without_telemetry), 0);
+	while (n)
+		close(client[--n]);
+	close(server);
+	remove_rundir();
+}
+
+static void test_a_hung_process_does_not_hold_us_up(void)
+{
+	beside_a_hung_process(false);
+	beside_a_hung_process(true);
+}
+
+static int child_with_telemetry(void)
+{
+	CHECK(start_with_prefix() == 0);
+	CHECK(warning[0] == '\0');
+	CHECK(access(socket_name("").sun_path, F_OK) == 0);
+	return 0;
+}
+
+static int child_beside_a_living_one(void)
+{
+	CHECK(start_with_prefix() == 0);
+	CHECK(warning[0] == '\0');
+	CHECK(access(socket_name(":1").sun_path, F_OK) == 0);
+	return 0;
+}
+
+/* Runs EAL until its standard input ends. */
+static pid_t living_process(int *input)
+{
+	int in[2], ready[2];
+	char byte = 0;
+	pid_t pid;
+
+	CU_ASSERT_EQUAL_FATAL(pipe(in) || pipe(ready), 0);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		close(in[1]);
+		byte = (char)child_with_telemetry();
+		if (write(ready[1], &byte, 1) != 1 || read(in[0], &byte, 1) != 0)
+			exit(1);
+		exit(0);
+	}
+	close(in[0]);
+	close(ready[1]);
+	CU_ASSERT_EQUAL(read(ready[0], &byte, 1), 1);
+	CU_ASSERT_EQUAL(byte, 0);
+	close(ready[0]);
+	*input = in[1];
+	return pid;
+}
+
+static void test_living_processes_all_have_telemetry(void)
+{
+	int input, status = -1;
+	pid_t pid;
+
+	own_prefix();
+	/* one that is gone has left its socket behind: it is taken over */
+	{
+		int dead = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+		struct sockaddr_un sun = socket_name("");
+
+		CU_ASSERT_EQUAL(bind(dead, (struct sockaddr *)&sun, sizeof(sun)), 0);
+		close(dead);
+	}
+	pid = living_process(&input);
+	CU_ASSERT_EQUAL(in_child(child_beside_a_living_one), 0);
+	close(input);
+	CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+	CU_ASSERT_EQUAL(status, 0);
+	remove_rundir();
+}
+
 int main(void)
 {
 	static const struct glue_test tests[] = {
@@ -279,6 +437,8 @@ int main(void)
 		{"auto starts with what is there", test_auto_starts_with_what_is_there},
 		{"joins what the application started", test_joins_what_the_application_started},
 		{"several processes at once", test_several_processes_at_once},
+		{"a hung process does not hold us up", test_a_hung_process_does_not_hold_us_up},
+		{"living processes all have telemetry", test_living_processes_all_have_telemetry},
 		{NULL},
 	};
 	static const struct glue_suite suite = {"eal", tests};
