@@ -29,6 +29,7 @@ struct pmf_cm {
 	bool closing_out; /* CLOSE is in the flow */
 	bool acked;	  /* REJECT, or CLOSE, has arrived */
 	pmf_ns_t deadline;
+	pmf_ns_t seen;		  /* the last look at the deadline; 0: none yet */
 	TAILQ_ENTRY(pmf_cm) link; /* engine->cms: with a deadline */
 	struct pmf_eflow *ef;
 	struct pmf_connreq *req;

@@ -9,6 +9,8 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
+#define LATE (10 * PMF_NS_PER_MS) /* ticks come each millisecond while somebody runs the engine */
+
 #define TO(state) (1u << PMF_CM_##state)
 
 static const uint8_t steps[PMF_CM_STATES] = {
@@ -29,6 +31,7 @@ void pmf_cm_step(struct pmf_engine *e, struct pmf_cm *cm, enum pmf_cm_state to, 
 	}
 	cm->state = (uint8_t)to;
 	cm->deadline = deadline;
+	cm->seen = 0;
 	if (cm->timed == (deadline != 0))
 		return;
 	cm->timed = deadline != 0;
@@ -301,10 +304,16 @@ void pmf_cm_tick_one(struct pmf_engine *e, struct pmf_cm *cm, pmf_ns_t now)
 		pmf_eflow_free(e, ef, ETIMEDOUT);
 }
 
+/* Time in which nobody ran the engine is not the peer's, as in pmf_flow_late(). */
 void pmf_cm_tick(struct pmf_engine *e, pmf_ns_t now)
 {
 	struct pmf_cm *cm, *next;
 
 	PMF_TAILQ_FOREACH_SAFE(cm, &e->cms, link, next)
-	pmf_cm_tick_one(e, cm, now);
+	{
+		if (cm->seen && now - cm->seen > LATE)
+			cm->deadline += now - cm->seen;
+		cm->seen = now;
+		pmf_cm_tick_one(e, cm, now);
+	}
 }

@@ -8,6 +8,7 @@
 #include "proto/flow_private.h"
 
 #define BLOCKED_MOST (100 * PMF_NS_PER_MS)
+#define LATE (10 * PMF_NS_PER_MS) /* no timer comes so late while somebody runs the engine */
 
 /* From now on an answer is due. */
 void pmf_flow_due(struct pmf_flow *f, pmf_ns_t now)
@@ -32,6 +33,19 @@ static void check_dead(struct pmf_flow *f, pmf_ns_t now)
 		pmf_flow_kill(f, f->bound ? ETIMEDOUT : EHOSTUNREACH);
 	else
 		pmf_flow_arm(f, limit);
+}
+
+/*
+ * Nobody has looked since the timer was due: the process was stopped, or got no processor. It has
+ * neither asked nor listened meanwhile, so this time is no silence of the peer's.
+ */
+void pmf_flow_late(struct pmf_flow *f, pmf_ns_t now)
+{
+	pmf_ns_t due = PMF_MIN(f->loss_at, f->slow_at);
+
+	if (pmf_likely(now < LATE || due > now - LATE))
+		return;
+	f->due_since = PMF_MIN(PMF_MAX(f->last_rx, f->due_since) + (now - due), now);
 }
 
 /* Sending has stopped for want of credit and nothing is in flight that would bring some. */

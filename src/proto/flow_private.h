@@ -106,6 +106,7 @@ void pmf_flow_resync_done(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_
 
 /* flow_live.c */
 void pmf_flow_due(struct pmf_flow *f, pmf_ns_t now);
+void pmf_flow_late(struct pmf_flow *f, pmf_ns_t now);
 void pmf_flow_live_timer(struct pmf_flow *f, pmf_ns_t now);
 void pmf_flow_stalled(struct pmf_flow *f, pmf_ns_t now);
 void pmf_flow_on_echo(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now);

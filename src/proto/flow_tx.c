@@ -234,6 +234,7 @@ pmf_ns_t pmf_flow_deadline(const struct pmf_flow *f)
 
 void pmf_flow_on_timer(struct pmf_flow *f, pmf_ns_t now)
 {
+	pmf_flow_late(f, now);
 	if (now >= f->loss_at)
 		pmf_flow_loss_timer(f, now);
 	if (now >= f->slow_at)

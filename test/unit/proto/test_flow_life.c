@@ -50,6 +50,27 @@ static void test_dead_in_flight(void)
 	free(item);
 }
 
+/* The process is stopped, and goes on long after: it cannot know what the peer did meanwhile. */
+static void test_time_without_us_is_not_silence(void)
+{
+	struct pmf_item *item;
+
+	/* given: an answer is due for half of the time that makes a peer dead */
+	given_open();
+	p.b.deaf = true;
+	item = push(&p.a, 10);
+	pipe_run(&p, p.a.conf.dead_after / 2);
+	/* when: nobody looks at the flow for ten times as long */
+	p.now += 10 * p.a.conf.dead_after;
+	pipe_run(&p, p.a.conf.dead_after / 4);
+	/* then: the peer has as much time left as it had */
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);
+	pipe_run(&p, p.a.conf.dead_after / 2);
+	CU_ASSERT_EQUAL(p.a.f.error, ETIMEDOUT);
+	pipe_fini(&p);
+	free(item);
+}
+
 static void test_idle_is_not_dead(void)
 {
 	given_open();
@@ -302,6 +323,7 @@ int main(void)
 {
 	static const struct proto_test tests[] = {
 		{"dead with data in flight", test_dead_in_flight},
+		{"time without us is not silence", test_time_without_us_is_not_silence},
 		{"idle is not dead", test_idle_is_not_dead},
 		{"slow is not dead", test_slow_is_not_dead},
 		{"an answered probe is over", test_answered_probe_is_over},
