@@ -17,6 +17,10 @@
 #define NAMES 65536 /* flows that can be found by name; flows beyond are refused */
 #define TICK PMF_NS_PER_MS
 
+#define WORKER_TURN                                                                   \
+	(10 * PMF_NS_PER_MS) /* without a pass before control callers let a worker in \
+			      */
+
 #define WINDOW 512 /* packets in flight of one flow */
 #define ACK_EVERY 16
 #define RX_CREDIT (1024 * 1024)
@@ -29,8 +33,22 @@ const unsigned int pmf_engine_stat_count = PMF_ARRAY_SIZE(pmf_engine_stat_desc);
 
 /* ---- the owner word, control side ---- */
 
+/*
+ * The word is nobody's in particular when it is free, and a program that makes one control call
+ * after another could keep a worker from it for long, on a loaded machine for so long that peers
+ * give us up. So a worker that has not had its turn for a while goes first.
+ */
+static bool worker_first(const struct pmf_engine *e)
+{
+	return atomic_load_explicit(&e->worker_waits, memory_order_relaxed) &&
+	       pmf_clock_ns() >
+		       atomic_load_explicit(&e->last_pass, memory_order_relaxed) + WORKER_TURN;
+}
+
 void pmf_engine_lock(struct pmf_engine *e)
 {
+	while (pmf_unlikely(worker_first(e)) && !pmf_stack_forked())
+		sched_yield();
 	atomic_fetch_add_explicit(&e->waiters, 1, memory_order_relaxed);
 	while (!pmf_engine_try(e) && !pmf_stack_forked())
 		sched_yield();

@@ -64,7 +64,10 @@ struct pmf_engine {
 		owner; /* 1: held. Taken by exchange (acquire), given back by store (release) */
 	_Atomic uint32_t
 		waiters; /* control callers that wait for the word: a resident owner steps aside */
-	_Atomic pmf_ns_t last_pass; /* written by the owner, read by the helper thread */
+	_Atomic pmf_ns_t
+		last_pass; /* written by the owner, read by the helper and control callers */
+	_Atomic bool
+		worker_waits; /* for the word; written by the worker, read by control callers */
 
 	struct pmf_queue *q PMF_CACHE_ALIGNED;
 	struct pmf_port *port;
@@ -111,6 +114,7 @@ struct pmf_engine {
 	_Atomic uint32_t
 		asleep; /* the worker sleeps; a futex. Written by the worker and who wakes it */
 	struct pmf_worker *worker;
+	pmf_ns_t look_every;	      /* the helper thread's: see driven() */
 	TAILQ_ENTRY(pmf_engine) link; /* the stack's list */
 };
 

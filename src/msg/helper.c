@@ -3,7 +3,7 @@
  *
  * The helper thread: starts EAL, opens and closes ports, looks after them, and runs passes when
  * nobody else does: for readers that sleep, and for an application that has been away for
- * FI_PMF_RESCUE_US.
+ * FI_PMF_RESCUE_US, or a little longer if it was polling before.
  */
 #include "msg/threads.h"
 
@@ -16,6 +16,7 @@
 	(20 * PMF_NS_PER_US) /* between passes for a sleeping reader, doubling up to */
 #define BUSY_SLEEP_MAX (500 * PMF_NS_PER_US)
 #define IDLE_SLEEP (100 * PMF_NS_PER_MS)
+#define LOOK_MOST (8 * PMF_NS_PER_MS) /* between looks at an engine that is being driven */
 
 struct request {
 	int (*fn)(void *);
@@ -48,19 +49,31 @@ static void resume(void *arg)
 	pmf_engine_unlock(arg);
 }
 
+/*
+ * Somebody drives it. Each look costs a polling program a context switch, so the next one comes
+ * ever later while this goes on.
+ */
+static pmf_ns_t driven(struct pmf_engine *e)
+{
+	pmf_ns_t next = PMF_MAX(h.conf->rescue, PMF_MIN(2 * e->look_every, LOOK_MOST));
+
+	e->look_every = next;
+	return next;
+}
+
 /* @return how long nothing need be done */
 static pmf_ns_t look_at(struct pmf_engine *e, pmf_ns_t now)
 {
 	bool sleepers = atomic_load_explicit(&e->sleepers, memory_order_acquire);
 	pmf_ns_t last = atomic_load_explicit(&e->last_pass, memory_order_relaxed);
+	bool mine, busy = false;
 
 	if (atomic_load_explicit(&e->autos, memory_order_relaxed))
 		return IDLE_SLEEP; /* its worker does all this */
 	if (!sleepers && now < last + h.conf->rescue)
-		return last + h.conf->rescue - now;
-	if (pmf_engine_try(e)) {
-		bool busy = false;
-
+		return driven(e);
+	mine = pmf_engine_try(e);
+	if (mine) {
 		if (!TAILQ_EMPTY(&e->eps) || !TAILQ_EMPTY(&e->orphans)) {
 			e->stats.rescues++;
 			busy = pmf_engine_pass(e);
@@ -69,6 +82,9 @@ static pmf_ns_t look_at(struct pmf_engine *e, pmf_ns_t now)
 		if (busy)
 			h.nap = 0;
 	}
+	if (!sleepers && !mine)
+		return driven(e);
+	e->look_every = 0;
 	if (!sleepers)
 		return h.conf->rescue;
 	h.nap = PMF_MIN(PMF_MAX(h.nap * 2, BUSY_SLEEP_MIN), BUSY_SLEEP_MAX);
@@ -210,7 +226,7 @@ void pmf_helper_stop(void)
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec++;
+	until.tv_sec += PMF_EXIT_PATIENCE_S;
 	if (pthread_mutex_timedlock(&h.lock, &until))
 		return;
 	h.stop = true;

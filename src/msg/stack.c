@@ -57,7 +57,7 @@ static void at_exit(void)
 			struct pmf_engine *e = s.port[i].engine[q];
 
 			if (e->worker)
-				pmf_worker_stop(e->worker);
+				pmf_worker_halt(e->worker);
 			e->worker = NULL;
 		}
 	pmf_helper_stop();

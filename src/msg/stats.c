@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Looking inside: counters of port, engine, endpoints and peers, walked under the owner word.
+ * Looking inside: counters of port, engine, endpoints and peers, copied under the owner word.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "msg/engine.h"
 
@@ -32,26 +33,83 @@ static void walk_list(const struct pmf_stat_desc *desc, unsigned int count, cons
 		emit(arg, object, &desc[i], v[i]);
 }
 
+/* One object of an engine, copied under the owner word. */
+struct copy {
+	char object[96];
+	const struct pmf_stat_desc *desc;
+	unsigned int count;
+	union {
+		struct pmf_engine_stats engine;
+		struct pmf_ep_stats ep;
+		struct pmf_flow_stats flow;
+	};
+};
+
+static void copy_engine(const struct pmf_engine *e, struct copy *c)
+{
+	snprintf(c->object, sizeof(c->object), "engine:%u", e->q->queue_id);
+	c->desc = pmf_engine_stat_desc;
+	c->count = pmf_engine_stat_count;
+	c->engine = e->stats;
+}
+
+static void copy_ep(const struct pmf_ep *ep, struct copy *c)
+{
+	char addr[72];
+
+	snprintf(c->object, sizeof(c->object), "ep:%s", addr_text(&ep->addr, addr, sizeof(addr)));
+	c->desc = pmf_ep_stat_desc;
+	c->count = pmf_ep_stat_count;
+	c->ep = ep->stats;
+}
+
+static void copy_flow(const struct pmf_eflow *ef, struct copy *c)
+{
+	char addr[72];
+
+	snprintf(c->object, sizeof(c->object), "peer:%s", addr_text(&ef->peer, addr, sizeof(addr)));
+	c->desc = pmf_flow_stat_desc;
+	c->count = pmf_flow_stat_count;
+	c->flow = ef->stats;
+}
+
+/* Owner only. Fills what there is room for. @return how many objects there are */
+static size_t copy_all(const struct pmf_engine *e, struct copy *c, size_t room)
+{
+	struct pmf_ep *ep;
+	size_t n = 0;
+
+	if (n++ < room)
+		copy_engine(e, &c[n - 1]);
+	TAILQ_FOREACH (ep, &e->eps, link)
+		if (n++ < room)
+			copy_ep(ep, &c[n - 1]);
+	for (uint32_t i = 0; i < e->flows_cap; i++)
+		if (e->flows[i] && n++ < room)
+			copy_flow(e->flows[i], &c[n - 1]);
+	return n;
+}
+
+/* What is called back may take long, or wait for the engine: the word is not held meanwhile. */
 static void walk_engine(struct pmf_engine *e, pmf_stat_emit emit, void *arg)
 {
-	char object[96], addr[72];
-	struct pmf_ep *ep;
+	struct copy *c = NULL;
+	size_t n = 0, room = 0;
 
-	snprintf(object, sizeof(object), "engine:%u", e->q->queue_id);
-	walk_list(pmf_engine_stat_desc, pmf_engine_stat_count, &e->stats, object, emit, arg);
-	TAILQ_FOREACH (ep, &e->eps, link) {
-		snprintf(object, sizeof(object), "ep:%s", addr_text(&ep->addr, addr, sizeof(addr)));
-		walk_list(pmf_ep_stat_desc, pmf_ep_stat_count, &ep->stats, object, emit, arg);
-	}
-	for (uint32_t i = 0; i < e->flows_cap; i++) {
-		struct pmf_eflow *ef = e->flows[i];
-
-		if (!ef)
-			continue;
-		snprintf(object, sizeof(object), "peer:%s",
-			 addr_text(&ef->peer, addr, sizeof(addr)));
-		walk_list(pmf_flow_stat_desc, pmf_flow_stat_count, &ef->stats, object, emit, arg);
-	}
+	/* Peers may come between the count and the copy: again until all fit. */
+	do {
+		free(c);
+		room = n + 8;
+		c = calloc(room, sizeof(*c));
+		if (!c)
+			return;
+		pmf_engine_lock(e);
+		n = copy_all(e, c, room);
+		pmf_engine_unlock(e);
+	} while (n > room);
+	for (size_t i = 0; i < n; i++)
+		walk_list(c[i].desc, c[i].count, &c[i].engine, c[i].object, emit, arg);
+	free(c);
 }
 
 void pmf_stats_walk(struct pmf_progress *p, pmf_stat_emit emit, void *arg)
@@ -62,11 +120,8 @@ void pmf_stats_walk(struct pmf_progress *p, pmf_stat_emit emit, void *arg)
 		return;
 	pmf_port_stats_get(p->engine[0]->port, &port);
 	walk_list(pmf_port_stat_desc, pmf_port_stat_count, &port, "port", emit, arg);
-	for (uint32_t q = 0; q < p->nengines; q++) {
-		pmf_engine_lock(p->engine[q]);
+	for (uint32_t q = 0; q < p->nengines; q++)
 		walk_engine(p->engine[q], emit, arg);
-		pmf_engine_unlock(p->engine[q]);
-	}
 }
 
 static void view_peer(const struct pmf_eflow *ef, struct pmf_peer_view *v)

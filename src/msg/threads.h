@@ -10,6 +10,8 @@
 #include "msg/engine.h"
 #include "msg/idle.h"
 
+#define PMF_EXIT_PATIENCE_S 1 /* for a thread of ours that may not be able to end */
+
 struct pmf_worker;
 
 /** Start the helper thread. Once a process, under the stack's lock. @return 0 or a negative errno
@@ -30,6 +32,12 @@ void pmf_helper_stop(void);
  * sleeps), or -1 */
 int pmf_worker_start(struct pmf_engine *e, int cpu, struct pmf_worker **out);
 void pmf_worker_stop(struct pmf_worker *w);
+/**
+ * At the process's exit, which may have been called from a signal handler that interrupted
+ * anything, a holder of the owner word or of malloc's lock among them: the thread is not waited for
+ * without limit, and nothing is freed.
+ */
+void pmf_worker_halt(struct pmf_worker *w);
 /** A poster saw the worker asleep. */
 void pmf_worker_wake(struct pmf_worker *w);
 

@@ -37,20 +37,46 @@ static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct t
 	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, ts, NULL, 0);
 }
 
-/* Give the word away as long as control callers wait for it. */
-static void step_aside(struct pmf_engine *e)
+static bool stopped(const struct pmf_worker *w)
 {
-	pmf_engine_release(e);
-	while (atomic_load_explicit(&e->waiters, memory_order_relaxed))
+	return atomic_load_explicit(&w->stop, memory_order_relaxed);
+}
+
+/*
+ * Take the word. Who holds it may never give it back: a thread that a signal interrupted, whose
+ * handler calls exit(). @return false: to stop, without the word
+ */
+static bool take(struct pmf_worker *w)
+{
+	struct pmf_engine *e = w->e;
+	bool got = pmf_engine_try(e);
+
+	if (pmf_likely(got))
+		return true;
+	atomic_store_explicit(&e->worker_waits, true, memory_order_relaxed);
+	while (!got && !stopped(w)) {
 		sched_yield();
+		got = pmf_engine_try(e);
+	}
+	atomic_store_explicit(&e->worker_waits, false, memory_order_relaxed);
+	return got;
+}
+
+/* Give the word away as long as control callers wait for it. @return as take() */
+static bool step_aside(struct pmf_worker *w)
+{
+	pmf_engine_release(w->e);
+	while (atomic_load_explicit(&w->e->waiters, memory_order_relaxed) && !stopped(w))
+		sched_yield();
+	return take(w);
 }
 
 /*
  * Sleep without the word: posters then run the tx half themselves. Full fences pair with the
  * poster's: it publishes, fences and looks at `asleep`; here asleep is set, fenced, and the rings
- * are looked at by a pass.
+ * are looked at by a pass. @return as take()
  */
-static void nap(struct pmf_worker *w)
+static bool nap(struct pmf_worker *w)
 {
 	struct pmf_engine *e = w->e;
 	struct timespec ts;
@@ -60,43 +86,39 @@ static void nap(struct pmf_worker *w)
 	if (pmf_engine_pass(e)) {
 		atomic_store_explicit(&e->asleep, 0, memory_order_relaxed);
 		w->last_busy = pmf_clock_ns();
-		return;
+		return true;
 	}
 	pmf_engine_release(e);
 	w->nap = PMF_MIN(PMF_MAX(w->nap * 2, SLEEP_MIN), SLEEP_MAX);
 	ts = (struct timespec){.tv_nsec = (long)w->nap};
 	futex(&e->asleep, FUTEX_WAIT, 1, &ts);
 	atomic_store_explicit(&e->asleep, 0, memory_order_relaxed);
-	while (!pmf_engine_try(e))
-		sched_yield();
+	return take(w);
 }
 
 static void run(struct pmf_worker *w)
 {
 	struct pmf_engine *e = w->e;
 	struct pmf_idle idle = {0};
+	bool have = take(w);
 
-	while (!pmf_engine_try(e))
-		sched_yield();
 	w->last_busy = pmf_clock_ns();
-	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
+	while (have && !stopped(w)) {
 		if (pmf_engine_pass(e)) {
 			w->last_busy = e->last_pass;
 			w->nap = 0;
 			pmf_idle_busy(&idle);
 		} else if (w->cpu < 0) {
 			if (e->last_pass - w->last_busy > AWAKE)
-				nap(w);
+				have = nap(w);
 			else
 				pmf_idle_empty(&idle);
 		}
-		if (pmf_unlikely(atomic_load_explicit(&e->waiters, memory_order_relaxed))) {
-			step_aside(e);
-			while (!pmf_engine_try(e))
-				sched_yield();
-		}
+		if (have && pmf_unlikely(atomic_load_explicit(&e->waiters, memory_order_relaxed)))
+			have = step_aside(w);
 	}
-	pmf_engine_release(e);
+	if (have)
+		pmf_engine_release(e);
 }
 
 static void *worker_main(void *arg)
@@ -137,12 +159,27 @@ int pmf_worker_start(struct pmf_engine *e, int cpu, struct pmf_worker **out)
 	return 0;
 }
 
-void pmf_worker_stop(struct pmf_worker *w)
+static void ask_to_stop(struct pmf_worker *w)
 {
 	atomic_store_explicit(&w->stop, true, memory_order_relaxed);
 	pmf_worker_wake(w);
+}
+
+void pmf_worker_stop(struct pmf_worker *w)
+{
+	ask_to_stop(w);
 	pthread_join(w->thread, NULL);
 	free(w);
+}
+
+void pmf_worker_halt(struct pmf_worker *w)
+{
+	struct timespec until;
+
+	ask_to_stop(w);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += PMF_EXIT_PATIENCE_S;
+	pthread_timedjoin_np(w->thread, NULL, &until);
 }
 
 void pmf_worker_wake(struct pmf_worker *w)

@@ -269,6 +269,13 @@ double fx_now_ms(void)
 	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
 }
 
+double fx_dead_ms(void)
+{
+	const char *text = getenv("FI_PMF_PEER_TIMEOUT_MS");
+
+	return text ? atof(text) : 10000;
+}
+
 void fx_progress(struct fx *f)
 {
 	struct fid_cq *cqs[] = {f->a.txcq, f->a.rxcq, f->b.txcq, f->b.rxcq};

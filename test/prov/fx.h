@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define FX_API FI_VERSION(1, 17)
-#define FX_MS 30000 /* deadline of every wait: far above what a loaded machine needs */
+#define FX_MS 60000 /* deadline of every wait: far above what a loaded machine needs */
 
 /* What a test wants other than the usual; all zero is the usual. */
 struct fx_opt {
@@ -107,6 +107,8 @@ void fx_meet(struct fx *f);
 /* ---- waiting ---- */
 
 double fx_now_ms(void);
+/** FI_PMF_PEER_TIMEOUT_MS of this run. */
+double fx_dead_ms(void);
 
 /* A completion in the largest format, with what fi_cq_readerr gives. */
 struct fx_comp {

@@ -5,6 +5,7 @@
  */
 #include "fx.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -105,6 +106,63 @@ static void test_F3_manual_a_program_that_computes_is_answered_for(void)
 	while (fx_peek(&rx[63]) != tx[63] && fx_now_ms() < end)
 		nap();
 	CU_ASSERT_EQUAL(fx_peek(&rx[63]), tx[63]);
+	fx_close(&f);
+}
+
+/* Times that the helper thread has gone to sleep, each of which disturbs whoever polls. */
+static long helper_naps(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *d;
+	long naps = -1;
+
+	while ((d = readdir(tasks))) {
+		char path[300], line[128];
+		bool helper = false;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", d->d_name);
+		f = fopen(path, "r");
+		while (f && fgets(line, sizeof(line), f)) {
+			helper |= strcmp(line, "Name:\tpmf-helper\n") == 0;
+			if (helper)
+				sscanf(line, "voluntary_ctxt_switches: %ld", &naps);
+		}
+		if (f)
+			fclose(f);
+	}
+	closedir(tasks);
+	return naps;
+}
+
+static uint64_t stat_of(struct fx *f, struct pmf_stats_ops *ops, const char *object,
+			const char *name);
+
+/*
+ * A program that polls is looked at every 8 ms, not each millisecond. One that loses its processor
+ * is rescued, and then looked at more often again: on a loaded machine more looks are right.
+ */
+static void test_F3_manual_a_program_that_polls_is_left_alone(void)
+{
+	struct pmf_stats_ops *ops;
+	uint64_t rescues;
+	double start, ms;
+	struct fx f;
+	long naps;
+
+	fx_open(&f, NULL);
+	CU_ASSERT_EQUAL_FATAL(fi_open_ops(&f.domain->fid, PMF_STATS_OPS, 0, (void **)&ops, NULL),
+			      0);
+	rescues = stat_of(&f, ops, "engine", "rescues");
+	naps = helper_naps();
+	CU_ASSERT_FATAL(naps >= 0);
+	start = fx_now_ms();
+	while ((ms = fx_now_ms() - start) < 600)
+		fx_progress(&f);
+	naps = helper_naps() - naps;
+	rescues = stat_of(&f, ops, "engine", "rescues") - rescues;
+	printf("%ld naps in %.0f ms, %lu rescues ", naps, ms, (unsigned long)rescues);
+	CU_ASSERT((double)naps < ms / 4 + 8 * (double)(rescues + 1));
 	fx_close(&f);
 }
 
@@ -367,6 +425,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_F3_auto_a_burst_with_more_leaves_by_itself),
 	FX_TEST(test_F3_manual_any_queue_drives_the_domain),
 	FX_TEST(test_F3_manual_a_program_that_computes_is_answered_for),
+	FX_TEST(test_F3_manual_a_program_that_polls_is_left_alone),
 	FX_TEST(test_F4_four_threads_on_two_endpoints_and_one_queue),
 	FX_TEST(test_F4_each_level),
 	FX_TEST(test_F4_control_calls_beside_data),
