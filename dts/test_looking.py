@@ -49,7 +49,7 @@ def telemetry(directory, command):
         if not name.startswith('dpdk_telemetry.v2'):
             continue
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
-            peer.settimeout(5)
+            peer.settimeout(60)
             try:
                 peer.connect(os.path.join(directory, name))
                 json.loads(peer.recv(1024))  # the greeting

@@ -21,7 +21,7 @@ import unittest
 
 PERF, PROVIDER = sys.argv[1:3]
 ENV = dict(os.environ, FI_TCP_IFACE="lo")
-SECONDS = 30
+SECONDS = 300  # ends what hangs; no judgement of speed
 
 
 def free_port():
@@ -189,7 +189,7 @@ def test_a_killed_peer_ends_the_other():
 
 
 def test_clients_that_do_not_come():
-    server = Server("--clients", "2", "--timeout", "500ms")
+    server = Server("--clients", "2", "--timeout", "3s")
     _, err = finish(start("--peer", server.peer), 1)
     assert "only 1 of 2 clients came" in err, err
     server.end(1)

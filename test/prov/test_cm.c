@@ -269,7 +269,7 @@ static void test_E9_nobody_listens(void)
 	start = fx_now_ms();
 	CU_ASSERT_EQUAL(fi_connect(f.a.ep, name, NULL, 0), 0);
 	EXPECT_ERR(&f, f.a.eq, FI_ECONNREFUSED, &f.a.ep->fid, &ev);
-	CU_ASSERT_TRUE(fx_now_ms() - start < 1000); /* told, not timed out */
+	CU_ASSERT_TRUE(fx_now_ms() - start < fx_dead_ms()); /* told, not timed out */
 	fx_close(&f);
 }
 
