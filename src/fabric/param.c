@@ -79,7 +79,8 @@ static const struct {
 		 "virtual device "
 		 "with its arguments), an IPv4 and/or an IPv6 address with prefix length, and "
 		 "gw=ADDR, mtu=N, "
-		 "vlan=N, neigh=ADDR=MAC, queues=N. Example: 0000:03:00.0 10.99.0.1/24 (default: "
+		 "vlan=N, neigh=ADDR=MAC, mcast_ttl=N, queues=N. Example: 0000:03:00.0 "
+		 "10.99.0.1/24 (default: "
 		 "none, and then "
 		 "nothing is offered)"},
 	{"HUGEPAGES", "auto, on (fail without) or off (default: auto)"},

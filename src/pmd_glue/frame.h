@@ -19,7 +19,8 @@ struct pmf_frame {
 	uint16_t src_port;
 	uint8_t ecn; /* the two bits of RFC 3168: 3 is CE */
 	bool v6;
-	bool multicast;
+	bool multicast;	       /* to a group that is joined, */
+	uint16_t group;	       /* whose index pmf_mcast_join() gave */
 	const uint8_t *src_ip; /* 4 or 16 bytes */
 	const uint8_t *dst_ip;
 };
@@ -88,6 +89,17 @@ struct rte_mbuf *pmf_frame_alloc(struct pmf_queue *q);
  */
 void pmf_frame_send(struct pmf_queue *q, struct pmf_path *path, struct rte_mbuf *m, uint16_t len,
 		    bool ect, pmf_ns_t now);
+
+/** Frames staged so far, and how many of them the device has been given, in this order. */
+static inline uint64_t pmf_queue_handed(const struct pmf_queue *q)
+{
+	return q->stats.tx_frames + q->stats.tx_link_down;
+}
+
+static inline uint64_t pmf_queue_staged(const struct pmf_queue *q)
+{
+	return pmf_queue_handed(q) + q->nstage;
+}
 
 /** Give all staged frames to the device in one burst. What it does not take stays staged. */
 void pmf_queue_flush(struct pmf_queue *q);

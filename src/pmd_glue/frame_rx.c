@@ -7,7 +7,7 @@
 #include "pmd_glue/frame.h"
 
 #include "pmd_glue/cksum.h"
-#include "pmd_glue/internal.h"
+#include "pmd_glue/mcast_internal.h"
 
 void pmf_frame_src(const struct pmf_frame *f, struct pmf_addr *out)
 {
@@ -84,12 +84,55 @@ static bool parse_udp(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame 
 	/* The caller owns the mbuf and may write to it. */
 	f->payload = rte_pktmbuf_mtod(m, uint8_t *) +
 		     (udp + UDP_LEN - rte_pktmbuf_mtod(m, const uint8_t *));
-	f->multicast = false;
 	return true;
 }
 
+/* Is it to a group that is joined? Then @p f says which. */
+static bool to_my_group(const struct pmf_queue *q, struct pmf_frame *f, const uint8_t ip[16])
+{
+	const int group = pmf_mcast_find(q->port->mcast, ip);
+
+	f->multicast = group >= 0;
+	f->group = (uint16_t)group;
+	return f->multicast;
+}
+
+/*
+ * Not to our address: is it to a group of ours? Queries also come to groups in which all hosts are.
+ * @return false: dropped
+ */
+static bool parse_group4(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame *f,
+			 const uint8_t *ip)
+{
+	struct pmf_addr dst;
+
+	if (ip[16] >> 4 != 14)
+		return drop(m, &q->stats.rx_not_mine);
+	pmf_addr_set_v4(&dst, ip + 16, 0);
+	if (to_my_group(q, f, dst.ip) || (ip[9] == IPPROTO_V4_IGMP && q->port->conf.v4.set))
+		return true;
+	return drop(m, &q->stats.rx_no_group);
+}
+
+/* Not UDP; lengths and the header's sum are right. */
+static bool parse_other4(struct pmf_queue *q, struct rte_mbuf *m, const struct pmf_frame *f,
+			 uint16_t l3, pmf_ns_t now)
+{
+	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, l3);
+	const uint16_t hlen = (uint16_t)((ip[0] & 15) * 4);
+	const uint16_t l4 = (uint16_t)(l3 + hlen), len = (uint16_t)(pmf_get_be16(ip + 2) - hlen);
+
+	if (ip[9] == IPPROTO_V4_IGMP)
+		pmf_igmp_rx(q, m, l3, l4, len, now);
+	else if (ip[9] == IPPROTO_V4_ICMP && !f->multicast)
+		pmf_icmp4_rx(q, m, l3, l4, len);
+	else
+		return drop(m, &q->stats.rx_not_udp);
+	return false;
+}
+
 static bool parse_ip4(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame *f, uint16_t l3,
-		      bool to_my_mac)
+		      bool to_my_mac, pmf_ns_t now)
 {
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, l3);
 	const uint16_t avail = (uint16_t)(m->data_len - l3);
@@ -101,19 +144,16 @@ static bool parse_ip4(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame 
 	total = pmf_get_be16(ip + 2);
 	if (ip[0] >> 4 != 4 || hlen < IP4_LEN || total < hlen || total > avail)
 		return drop(m, &q->stats.rx_bad_len);
-	if (!to_my_mac || !pmf_owns_ip4(q->port, ip + 16))
-		return drop(m, &q->stats.rx_not_mine);
+	if (pmf_unlikely(!to_my_mac || !pmf_owns_ip4(q->port, ip + 16)) &&
+	    !parse_group4(q, m, f, ip))
+		return false;
 	if (!pmf_cksum_ok(pmf_cksum_add(ip, hlen, 0)))
 		return drop(m, &q->stats.rx_bad_cksum);
 	/* More fragments, or an offset: of a peer that ignores our don't-fragment. */
 	if (pmf_get_be16(ip + 6) & 0x3fff)
 		return drop(m, &q->stats.rx_fragment);
-	if (pmf_unlikely(ip[9] != IPPROTO_UDP_NR)) {
-		if (ip[9] != IPPROTO_V4_ICMP)
-			return drop(m, &q->stats.rx_not_udp);
-		pmf_icmp4_rx(q, m, l3, (uint16_t)(l3 + hlen), (uint16_t)(total - hlen));
-		return false;
-	}
+	if (pmf_unlikely(ip[9] != IPPROTO_UDP_NR))
+		return parse_other4(q, m, f, l3, now);
 	if (total - hlen < UDP_LEN)
 		return drop(m, &q->stats.rx_short);
 	f->v6 = false;
@@ -121,6 +161,17 @@ static bool parse_ip4(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame 
 	f->src_ip = ip + 12;
 	f->dst_ip = ip + 16;
 	return parse_udp(q, m, f, ip + hlen, (uint16_t)(total - hlen));
+}
+
+/* As parse_group4(); queries stand behind hop-by-hop options. */
+static bool parse_group6(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame *f,
+			 const uint8_t *ip)
+{
+	if (ip[24] != 0xff)
+		return drop(m, &q->stats.rx_not_mine);
+	if (to_my_group(q, f, ip + 24) || (ip[6] == IPPROTO_V6_HOP && q->port->conf.v6.set))
+		return true;
+	return drop(m, &q->stats.rx_no_group);
 }
 
 static bool parse_ip6(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame *f, uint16_t l3,
@@ -141,8 +192,13 @@ static bool parse_ip6(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame 
 		pmf_icmp6_rx(q, m, l3, len, now);
 		return false;
 	}
-	if (!to_my_mac || !pmf_owns_ip6(q->port, ip + 24))
-		return drop(m, &q->stats.rx_not_mine);
+	if (pmf_unlikely(!to_my_mac || !pmf_owns_ip6(q->port, ip + 24)) &&
+	    !parse_group6(q, m, f, ip))
+		return false;
+	if (pmf_unlikely(ip[6] == IPPROTO_V6_HOP)) {
+		pmf_mld_rx(q, m, l3, len, now);
+		return false;
+	}
 	if (ip[6] != IPPROTO_UDP_NR)
 		return drop(m, ip[6] == IPPROTO_V6_FRAGMENT ? &q->stats.rx_fragment
 							    : &q->stats.rx_not_udp);
@@ -155,7 +211,8 @@ static bool parse_ip6(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame 
 	return parse_udp(q, m, f, ip + IP6_LEN, len);
 }
 
-/* The neighbour table is queue 0's: control frames that arrived elsewhere go there. */
+/* The tables of neighbours and groups are queue 0's: control frames that arrived elsewhere go
+ * there. */
 static bool to_queue0(struct pmf_queue *q, struct rte_mbuf *m)
 {
 	if (rte_ring_enqueue(q->port->queue[0].loop, m) != 0)
@@ -163,11 +220,18 @@ static bool to_queue0(struct pmf_queue *q, struct rte_mbuf *m)
 	return false;
 }
 
-static bool is_nd(const struct rte_mbuf *m, uint16_t l3)
+static bool is_icmp6(const struct rte_mbuf *m, uint16_t l3)
 {
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, l3);
 
-	return m->data_len > l3 + IP6_LEN && ip[6] == IPPROTO_V6_ICMP;
+	return m->data_len > l3 + IP6_LEN && (ip[6] == IPPROTO_V6_ICMP || ip[6] == IPPROTO_V6_HOP);
+}
+
+static bool is_igmp(const struct rte_mbuf *m, uint16_t l3)
+{
+	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, l3);
+
+	return m->data_len > l3 + IP4_LEN && ip[9] == IPPROTO_V4_IGMP;
 }
 
 /* @return the tag's VLAN, 0 without one; *l3 behind it, *etype what lies there; -1: too short */
@@ -205,14 +269,17 @@ bool pmf_frame_parse(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame *
 	vlan = parse_tag(m, &l3, &etype);
 	if (pmf_unlikely(vlan < 0))
 		return drop(m, &q->stats.rx_short);
+	f->multicast = false;
 	to_my_mac = memcmp(p, q->port->mac, 6) == 0;
 	if (vlan != q->port->vlan || (!to_my_mac && !(p[0] & 1)))
 		return drop(m, &q->stats.rx_not_mine);
 	switch (etype) {
 	case ETYPE_IP4:
-		return parse_ip4(q, m, f, l3, to_my_mac);
+		if (pmf_unlikely(q->queue_id != 0) && is_igmp(m, l3))
+			return to_queue0(q, m);
+		return parse_ip4(q, m, f, l3, to_my_mac, now);
 	case ETYPE_IP6:
-		if (pmf_unlikely(q->queue_id != 0) && is_nd(m, l3))
+		if (pmf_unlikely(q->queue_id != 0) && is_icmp6(m, l3))
 			return to_queue0(q, m);
 		return parse_ip6(q, m, f, l3, to_my_mac, now);
 	case ETYPE_ARP:

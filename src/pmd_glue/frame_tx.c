@@ -5,7 +5,7 @@
  * the periodic work. Owner of the engine.
  */
 #include "pmd_glue/cksum.h"
-#include "pmd_glue/internal.h"
+#include "pmd_glue/mcast_internal.h"
 #include "pmd_glue/neigh.h"
 
 /*
@@ -169,16 +169,14 @@ static void send_local(struct pmf_queue *q, const struct pmf_path *path, struct 
 	q->stats.loop_frames++;
 }
 
-void pmf_frame_send(struct pmf_queue *q, struct pmf_path *path, struct rte_mbuf *m, uint16_t len,
-		    bool ect, pmf_ns_t now)
+/* The headers before the payload. @return that of UDP */
+static inline uint8_t *put_headers(const struct pmf_path *path, struct rte_mbuf *m, uint16_t len,
+				   bool ect)
 {
 	uint8_t *payload = rte_pktmbuf_mtod(m, uint8_t *);
 	uint8_t *udp = payload - UDP_LEN;
 	const uint16_t ulen = (uint16_t)(len + UDP_LEN);
-	bool resolved = true;
 
-	if (pmf_unlikely(!path_fresh(q, path)) && !path->local)
-		resolved = path_refresh(q, path);
 	/* Of constant size, so a few vector moves; what lies before the header is headroom. */
 	memcpy(payload - PMF_L2L3L4_MAX, path->hdr, PMF_L2L3L4_MAX);
 	m->data_off = (uint16_t)(m->data_off - path->hdr_len);
@@ -200,15 +198,60 @@ void pmf_frame_send(struct pmf_queue *q, struct pmf_path *path, struct rte_mbuf 
 		pmf_put16(ip + 10, (uint16_t)~pmf_cksum_fold((uint64_t)path->ip_sum + total +
 							     rte_cpu_to_be_16(ecn)));
 	}
+	return udp;
+}
+
+void pmf_frame_send(struct pmf_queue *q, struct pmf_path *path, struct rte_mbuf *m, uint16_t len,
+		    bool ect, pmf_ns_t now)
+{
+	bool resolved = true;
+	uint8_t *udp;
+
+	if (pmf_unlikely(!path_fresh(q, path)) && !path->local)
+		resolved = path_refresh(q, path);
+	udp = put_headers(path, m, len, ect);
 	if (path->local && !q->hairpin) {
 		send_local(q, path, m, udp);
 		return;
 	}
-	udp_cksum(q, path, m, udp, ulen);
+	udp_cksum(q, path, m, udp, (uint16_t)(len + UDP_LEN));
 	if (pmf_unlikely(!resolved))
 		pmf_neigh_hold(q, path->neigh, m, now);
 	else
 		stage(q, m);
+}
+
+/* A copy for each engine of the port; without a buffer there is none, as if it were lost. */
+static void send_copies(struct pmf_queue *q, const struct rte_mbuf *m)
+{
+	uint16_t i;
+
+	for (i = 0; i < q->port->nqueues; i++) {
+		struct rte_mbuf *copy = rte_pktmbuf_copy(m, q->tx_pool, 0, UINT32_MAX);
+
+		if (!copy) {
+			q->stats.tx_nobuf++;
+			return;
+		}
+		copy->ol_flags = RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+		if (rte_ring_enqueue(q->port->queue[i].loop, copy) == 0) {
+			q->stats.loop_frames++;
+			continue;
+		}
+		q->stats.loop_full++;
+		rte_pktmbuf_free(copy);
+	}
+}
+
+void pmf_frame_send_group(struct pmf_queue *q, const struct pmf_path *path, struct rte_mbuf *m,
+			  uint16_t len, bool here)
+{
+	uint8_t *udp = put_headers(path, m, len, false);
+
+	udp_cksum(q, path, m, udp, (uint16_t)(len + UDP_LEN));
+	if (here && !q->hairpin)
+		send_copies(q, m);
+	stage(q, m);
 }
 
 /*
@@ -225,6 +268,7 @@ static void announce(struct pmf_queue *q, pmf_ns_t now)
 		port->announced = 0;
 		port->announce_due = now;
 		pmf_neigh_kick(q, now);
+		pmf_mcast_announce(q, now);
 	}
 	if (pmf_likely(now < port->announce_due))
 		return;
@@ -240,6 +284,7 @@ void pmf_queue_tick(struct pmf_queue *q, pmf_ns_t now)
 	if (q->queue_id == 0) {
 		announce(q, now);
 		pmf_neigh_tick(q, now);
+		pmf_mcast_tick(q, now);
 	}
 	pmf_queue_flush(q);
 	if (pmf_unlikely(q->capture != NULL))

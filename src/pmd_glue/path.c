@@ -5,7 +5,7 @@
  * the engine that sends on it.
  */
 #include "pmd_glue/cksum.h"
-#include "pmd_glue/internal.h"
+#include "pmd_glue/mcast_internal.h"
 #include "pmd_glue/neigh.h"
 
 static bool same_net(const struct pmf_ifaddr *ifa, const uint8_t *ip)
@@ -49,14 +49,14 @@ static uint8_t *put_l2(uint8_t *p, const struct pmf_port *port, uint16_t etype)
 }
 
 static void put_ip4(struct pmf_path *path, const struct pmf_port *port, uint8_t *ip,
-		    const struct pmf_addr *dst)
+		    const struct pmf_addr *dst, uint8_t hops)
 {
 	memset(ip, 0, IP4_LEN);
 	ip[0] = 0x45;
 	ip[1] = (uint8_t)(port->dscp << 2);
 	/* Don't fragment, so that the id may stay 0 (RFC 6864 §4.1). */
 	pmf_put_be16(ip + 6, 0x4000);
-	ip[8] = HOP_LIMIT;
+	ip[8] = hops;
 	ip[9] = IPPROTO_UDP_NR;
 	memcpy(ip + 12, port->conf.v4.addr.ip + 12, 4);
 	memcpy(ip + 16, dst->ip + 12, 4);
@@ -65,16 +65,36 @@ static void put_ip4(struct pmf_path *path, const struct pmf_port *port, uint8_t 
 }
 
 static void put_ip6(struct pmf_path *path, const struct pmf_port *port, uint8_t *ip,
-		    const struct pmf_addr *dst)
+		    const struct pmf_addr *dst, uint8_t hops)
 {
 	memset(ip, 0, IP6_LEN);
 	ip[0] = (uint8_t)(0x60 | port->dscp >> 2);
 	ip[1] = (uint8_t)(port->dscp << 6);
 	ip[6] = IPPROTO_UDP_NR;
-	ip[7] = HOP_LIMIT;
+	ip[7] = hops;
 	memcpy(ip + 8, port->conf.v6.addr.ip, 16);
 	memcpy(ip + 24, dst->ip, 16);
 	path->pseudo_sum = pmf_cksum_fold(pmf_cksum_add(ip + 8, 32, 0));
+}
+
+/* All but the destination's MAC address. @return where that goes */
+static uint8_t *put_headers(struct pmf_path *path, const struct pmf_port *port,
+			    const struct pmf_addr *dst, uint16_t sport, uint8_t hops)
+{
+	const uint16_t l3_len = path->v6 ? IP6_LEN : IP4_LEN;
+	uint8_t *eth, *ip;
+
+	path->hdr_len = (uint8_t)(pmf_l2_len(port) + l3_len + UDP_LEN);
+	eth = path->hdr + PMF_L2L3L4_MAX - path->hdr_len;
+	ip = put_l2(eth, port, path->v6 ? ETYPE_IP6 : ETYPE_IP4);
+	if (path->v6)
+		put_ip6(path, port, ip, dst, hops);
+	else
+		put_ip4(path, port, ip, dst, hops);
+	path->pseudo_sum += rte_cpu_to_be_16(IPPROTO_UDP_NR);
+	pmf_put_be16(ip + l3_len + 2, dst->port);
+	pmf_path_set_sport(path, sport);
+	return eth;
 }
 
 int pmf_path_init(struct pmf_path *path, struct pmf_port *port, const struct pmf_addr *dst,
@@ -82,23 +102,13 @@ int pmf_path_init(struct pmf_path *path, struct pmf_port *port, const struct pmf
 {
 	const bool v6 = !pmf_addr_is_v4(dst);
 	const struct pmf_ifaddr *ifa = v6 ? &port->conf.v6 : &port->conf.v4;
-	const uint16_t l3_len = v6 ? IP6_LEN : IP4_LEN;
 	struct pmf_path p = {.v6 = v6};
 	const uint8_t *hop = dst->ip;
-	uint8_t *eth, *ip, *udp;
+	uint8_t *eth;
 
 	if (!ifa->set || !sendable(dst))
 		return -ENETUNREACH;
-	p.hdr_len = (uint8_t)(pmf_l2_len(port) + l3_len + UDP_LEN);
-	eth = p.hdr + PMF_L2L3L4_MAX - p.hdr_len;
-	ip = put_l2(eth, port, v6 ? ETYPE_IP6 : ETYPE_IP4);
-	if (v6)
-		put_ip6(&p, port, ip, dst);
-	else
-		put_ip4(&p, port, ip, dst);
-	p.pseudo_sum += rte_cpu_to_be_16(IPPROTO_UDP_NR);
-	udp = ip + l3_len;
-	pmf_put_be16(udp + 2, dst->port);
+	eth = put_headers(&p, port, dst, sport, HOP_LIMIT);
 	p.local = pmf_port_owns(port, dst->ip);
 	if (p.local) {
 		memcpy(eth, port->mac, 6);
@@ -116,7 +126,18 @@ int pmf_path_init(struct pmf_path *path, struct pmf_port *port, const struct pmf
 		p.neigh = (uint16_t)n;
 	}
 	*path = p;
-	pmf_path_set_sport(path, sport);
+	return 0;
+}
+
+int pmf_path_init_group(struct pmf_path *path, struct pmf_port *port, const struct pmf_addr *group,
+			uint16_t sport, uint8_t hops)
+{
+	struct pmf_path p = {.v6 = !pmf_addr_is_v4(group)};
+
+	if (!(p.v6 ? port->conf.v6.set : port->conf.v4.set) || !pmf_mcast_is_group(group->ip))
+		return -ENETUNREACH;
+	pmf_mcast_mac(group->ip, put_headers(&p, port, group, sport, hops));
+	*path = p;
 	return 0;
 }
 

@@ -21,6 +21,7 @@
 #include "pmd_glue/eal.h"
 #include "pmd_glue/eal_internal.h"
 #include "pmd_glue/internal.h"
+#include "pmd_glue/mcast_internal.h"
 #include "pmd_glue/neigh.h"
 #include "pmd_glue/port_setup.h"
 
@@ -216,6 +217,7 @@ static void port_free(struct pmf_port *port)
 		queue_close(&port->queue[i]);
 	if (port->neigh)
 		pmf_neigh_close(port->neigh);
+	pmf_mcast_close(port->mcast);
 	pmf_capture_close(port->capture);
 	pmf_port_remove(port);
 	rte_mempool_free(port->rx_pool);
@@ -245,7 +247,8 @@ static int port_build(struct pmf_port *port, char *err, size_t errlen)
 	/* IPv6's header is the longer one; either family's frames then fit. */
 	port->max_payload = (uint16_t)(port->mtu - IP6_LEN - UDP_LEN);
 	port->neigh = pmf_neigh_open(port);
-	if (!port->neigh) {
+	port->mcast = pmf_mcast_open(port);
+	if (!port->neigh || !port->mcast) {
 		snprintf(err, errlen, "no memory for the neighbours of %s", port->conf.name);
 		return -ENOMEM;
 	}

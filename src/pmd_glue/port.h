@@ -21,6 +21,7 @@
 
 struct pmf_capture;
 struct pmf_faults;
+struct pmf_mcast;
 struct pmf_neigh_table;
 struct pmf_quirks;
 
@@ -38,10 +39,11 @@ struct pmf_port_conf {
 	char name[64]; /* dev up to the first comma: what the ethdev is called */
 	bool is_pci;
 	struct pmf_ifaddr v4, v6;
-	uint16_t mtu;	  /* IP MTU; 0: what the device bears, at most 9000 */
-	uint16_t vlan;	  /* 0: untagged */
-	uint16_t nqueues; /* at least 1 */
-	uint8_t dscp;	  /* 0..63, of every frame */
+	uint16_t mtu;	    /* IP MTU; 0: what the device bears, at most 9000 */
+	uint16_t vlan;	    /* 0: untagged */
+	uint16_t nqueues;   /* at least 1 */
+	uint8_t dscp;	    /* 0..63, of every frame */
+	uint16_t mcast_ttl; /* of multicast datagrams; 0: the network carries none */
 	uint16_t nneigh;
 	struct {
 		struct pmf_addr ip;
@@ -70,6 +72,7 @@ int pmf_port_conf_parse(const char *text, struct pmf_port_conf *conf, char *err,
 	X(loop_full, "frames", "dropped: the receiving queue's software ring was full")            \
 	X(rx_short, "frames", "dropped: too short for its headers")                                \
 	X(rx_not_mine, "frames", "dropped: for another MAC or IP address or VLAN")                 \
+	X(rx_no_group, "frames", "dropped: for a multicast group that is not joined")              \
 	X(rx_not_ip, "frames", "dropped: neither IPv4, IPv6 nor ARP")                              \
 	X(rx_not_udp, "frames", "dropped: an IP protocol that is not handled")                     \
 	X(rx_fragment, "frames", "dropped: an IP fragment")                                        \
@@ -79,6 +82,9 @@ int pmf_port_conf_parse(const char *text, struct pmf_port_conf *conf, char *err,
 	X(arp_rx, "frames", "ARP and neighbour discovery frames received")                         \
 	X(arp_tx, "frames", "ARP and neighbour discovery frames sent")                             \
 	X(icmp_echo, "frames", "echo requests answered")                                           \
+	X(mcast_reports, "frames", "IGMP and MLD reports sent")                                    \
+	X(mcast_queries, "frames", "IGMP and MLD queries received")                                \
+	X(mcast_bad, "frames", "dropped: IGMP or MLD, broken or from beyond the link")             \
 	X(fault_lost, "frames", "lost on purpose (FI_PMF_FAULT)")                                  \
 	X(fault_dup, "frames", "doubled on purpose (FI_PMF_FAULT)")                                \
 	X(fault_reordered, "frames", "delayed behind later frames on purpose (FI_PMF_FAULT)")
@@ -130,6 +136,7 @@ struct pmf_port {
 	struct pmf_port_conf conf;
 	const struct pmf_quirks *quirks;
 	struct pmf_neigh_table *neigh;
+	struct pmf_mcast *mcast;
 	struct pmf_capture *capture; /* NULL when off; the queues share it */
 	pmf_ns_t next_restart;	     /* helper thread only */
 	struct rte_mempool *rx_pool;

@@ -144,6 +144,8 @@ static const struct {
 	{"mtu", offsetof(struct pmf_port_conf, mtu), MIN_MTU, MAX_MTU,
 	 "is not an MTU from 576 to 9710"},
 	{"vlan", offsetof(struct pmf_port_conf, vlan), 1, 4094, "is not a VLAN from 1 to 4094"},
+	{"mcast_ttl", offsetof(struct pmf_port_conf, mcast_ttl), 0, 255,
+	 "is not a TTL for multicast from 0 (no multicast) to 255"},
 	{"queues", offsetof(struct pmf_port_conf, nqueues), 1, PMF_MAX_QUEUES,
 	 "is not a number of queues from 1 to 16"},
 };
@@ -170,7 +172,8 @@ static int word_setting(const char *w, const char *eq, struct pmf_port_conf *con
 		return word_gw(w, eq + 1, conf, err, errlen);
 	if (len == 5 && strncmp(w, "neigh", 5) == 0)
 		return word_neigh(w, eq + 1, conf, err, errlen);
-	return fail(err, errlen, w, "is not a setting; known are gw, mtu, vlan, neigh and queues");
+	return fail(err, errlen, w,
+		    "is not a setting; known are gw, mtu, vlan, neigh, queues and mcast_ttl");
 }
 
 /* "0000:03:00.0" or "03:00.0", perhaps with devargs behind a comma. */
@@ -225,7 +228,7 @@ static int check_whole(const struct pmf_port_conf *conf, const char *text, char 
 
 int pmf_port_conf_parse(const char *text, struct pmf_port_conf *conf, char *err, size_t errlen)
 {
-	struct pmf_port_conf c = {.nqueues = 1};
+	struct pmf_port_conf c = {.nqueues = 1, .mcast_ttl = 1};
 	char *copy = strdup(text), *save = NULL, *w;
 	int ret = 0;
 

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 #include "pmd_glue/eal.h"
-#include "pmd_glue/internal.h"
+#include "pmd_glue/mcast_internal.h"
 #include "pmd_glue/port_setup.h"
 
 static bool needs_restart(const struct pmf_port *port)
@@ -26,6 +26,7 @@ void pmf_port_service(struct pmf_port *port, void (*quiesce)(void *), void (*res
 	char err[128];
 
 	pmf_port_link_update(port);
+	pmf_mcast_filter_service(port, quiesce, resume, arg);
 	if (!needs_restart(port) || pmf_clock_ns() < port->next_restart)
 		return;
 	if (quiesce)

@@ -14,6 +14,7 @@
 #include "pmd_glue/eal.h"
 #include "pmd_glue/eal_internal.h"
 #include "pmd_glue/internal.h"
+#include "pmd_glue/mcast_internal.h"
 
 enum {
 	DESCRIPTORS = 1024,
@@ -229,9 +230,8 @@ int pmf_port_start(struct pmf_port *port, char *err, size_t errlen)
 		return ret;
 	}
 	port->started = ret == 0;
-	/* Solicitations come to multicast addresses; what cannot filter gets them anyway. */
-	if (port->started && rte_eth_allmulticast_enable(port->port_id) != 0)
-		rte_eth_promiscuous_enable(port->port_id);
+	if (port->started)
+		pmf_mcast_filter_start(port);
 	pmf_port_link_update(port);
 	return 0;
 }

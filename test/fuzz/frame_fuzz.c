@@ -5,7 +5,7 @@
  * is answered is sound, and no buffer is lost. The first byte of the input says what of the frame
  * is put right before, since noise alone would hardly get past the addresses and checksums.
  */
-#include "pmd_glue/frame.h"
+#include "pmd_glue/mcast_internal.h"
 
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
@@ -28,6 +28,10 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void)
 	return "detect_leaks=0";
 }
 
+/* The groups that are joined; those of make_corpus.py. */
+static const uint8_t group4[16] = {[10] = 0xff, 0xff, 239, 1, 2, 3};
+static const uint8_t group6[16] = {0xff, 5, [13] = 1, [15] = 3};
+
 static void start(void)
 {
 	const struct pmf_eal_conf eal = {
@@ -46,6 +50,7 @@ static void start(void)
 	q->hairpin = false;
 	port->announce = false;
 	now = PMF_NS_PER_S;
+	FUZZ_CHECK(pmf_mcast_join(q, group4, now) >= 0 && pmf_mcast_join(q, group6, now) >= 0);
 }
 
 static uint32_t sum16(const uint8_t *p, size_t len, uint32_t sum)
@@ -63,16 +68,26 @@ static void put_sum(uint8_t *at, uint32_t sum)
 	at[1] = (uint8_t)~sum;
 }
 
-/* Write the checksums of IPv4 and of UDP or ICMP, as far as the frame goes. */
+/* Write the checksums of IPv4 and of UDP, ICMP or IGMP, as far as the frame goes. */
 static void put_right_sums(uint8_t *b, size_t len)
 {
 	bool v6 = b[12] == 0x86;
 	uint8_t *ip = b + 14, *t = v6 ? ip + 40 : ip + (ip[0] & 15) * 4;
 	uint8_t proto = v6 ? ip[6] : ip[9];
 	ptrdiff_t tlen = v6 ? ip[4] << 8 | ip[5] : (ip[2] << 8 | ip[3]) - (t - ip);
-	size_t at = proto == 17 ? 6 : 2;
+	size_t at;
 	uint32_t pseudo = 0;
 
+	if (v6 && proto == 0) { /* hop-by-hop options */
+		size_t hop = (t[1] + 1) * 8u;
+
+		if (hop + 8 > (size_t)(b + len - t))
+			return;
+		proto = t[0];
+		t += hop;
+		tlen -= (ptrdiff_t)hop;
+	}
+	at = proto == 17 ? 6 : 2;
 	if (tlen < 8 || tlen > b + len - t)
 		return;
 	if (!v6) {
@@ -123,8 +138,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(f.payload >= b && f.payload + f.len <= b + len);
 		FUZZ_CHECK(f.src_ip >= b && f.src_ip + (f.v6 ? 16 : 4) <= f.payload);
 		FUZZ_CHECK(f.dst_ip >= b && f.dst_ip + (f.v6 ? 16 : 4) <= f.payload);
+		FUZZ_CHECK(!f.multicast || f.group < PMF_MCAST_MAX);
 		rte_pktmbuf_free(m);
 	}
+	pmf_mcast_tick(q, now);
 	check_answers();
 	FUZZ_CHECK(rte_mempool_in_use_count(port->rx_pool) == 0);
 	return 0;

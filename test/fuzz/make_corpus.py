@@ -76,7 +76,8 @@ def packets():
     yield 'data-longer-header', packet(DATA, seq(), whole, longer=8)
     yield 'other-version', packet(DATA, seq(), whole, version=2)
     yield 'other-key', packet(DATA, seq(), whole + bytes(16), key=1)
-    yield 'multicast', packet(MULTICAST, bytes(16))
+    yield 'multicast', packet(MULTICAST, u64(7, 1) + struct.pack('>H6x', 7471) + whole)
+    yield 'multicast-short', packet(MULTICAST, bytes(16))
     yield 'prefix', packet(DATA, b'')
     yield 'nothing', b''
 
@@ -110,7 +111,68 @@ def arp(op, spa, tpa):
     return struct.pack('>HHBBH', 1, 0x0800, 6, 4, op) + PEER_MAC + spa + bytes(6) + tpa
 
 
+GROUP4, ALL4, IGMPV3 = bytes([239, 1, 2, 3]), bytes([224, 0, 0, 1]), bytes([224, 0, 0, 22])
+GROUP6 = bytes.fromhex('ff05' + '00' * 11 + '010003')
+ALL6, MLDV2 = bytes.fromhex('ff02' + '00' * 13 + '01'), bytes.fromhex('ff02' + '00' * 13 + '16')
+ROUTER6 = bytes.fromhex('fe80' + '00' * 13 + '99')
+ALERT4, ALERT6 = bytes([0x94, 4, 0, 0]), bytes([58, 0, 5, 2, 0, 0, 1, 0])
+
+
+def igmp(message, dst=ALL4, options=ALERT4, ttl=1):
+    packet4 = bytearray(ipv4(2, message, dst=dst, options=options))
+    packet4[8] = ttl
+    return ether(0x0800, bytes(packet4))
+
+
+def mld(message, dst=ALL6, options=ALERT6, hops=1, src=ROUTER6):
+    return ether(0x86dd, ipv6(0, options + message, src=src, dst=dst, hops=hops))
+
+
+def igmp_query(group=bytes(4), sources=0, said=None, code=5):
+    return (struct.pack('>BBH4sBBH', 0x11, code, 0, group, 2, 125, sources if said is None else said)
+            + b''.join(bytes([10, 1, 1, i]) for i in range(sources)))
+
+
+def mld_query(group=bytes(16), sources=0, said=None, code=500):
+    return (struct.pack('>BBHHH16sBBH', 130, 0, 0, code, 0, group, 2, 125,
+                        sources if said is None else said)
+            + b''.join(PEER6[:15] + bytes([i]) for i in range(sources)))
+
+
+def group_frames():
+    yield 'igmp-general', RIGHT, igmp(igmp_query())
+    yield 'igmp-group', RIGHT, igmp(igmp_query(GROUP4), GROUP4)
+    yield 'igmp-sources', RIGHT, igmp(igmp_query(GROUP4, 3), GROUP4)
+    yield 'igmp-many-sources', RIGHT, igmp(igmp_query(GROUP4, 60), GROUP4)
+    yield 'igmp-sources-lie', RIGHT, igmp(igmp_query(GROUP4, 1, said=0xffff), GROUP4)
+    yield 'igmp-long-code', RIGHT, igmp(igmp_query(code=0xff))
+    yield 'igmp-2', RIGHT, igmp(struct.pack('>BBH4s', 0x11, 5, 0, bytes(4)))
+    yield 'igmp-1', RIGHT, igmp(struct.pack('>BBH4s', 0x11, 0, 0, bytes(4)))
+    yield 'igmp-between', RIGHT, igmp(igmp_query()[:10])
+    yield 'igmp-report', RIGHT, igmp(struct.pack('>BBHHHBBH4s', 0x22, 0, 0, 0, 1, 4, 0, 0, GROUP4), IGMPV3)
+    yield 'igmp-no-alert', RIGHT, igmp(igmp_query(), options=b'')
+    yield 'igmp-option-lies', RIGHT, igmp(igmp_query(), options=bytes([0x94, 40, 0, 0]))
+    yield 'igmp-far', RIGHT, igmp(igmp_query(), ttl=9)
+    yield 'mld-general', RIGHT, mld(mld_query())
+    yield 'mld-group', RIGHT, mld(mld_query(GROUP6), GROUP6)
+    yield 'mld-sources', RIGHT, mld(mld_query(GROUP6, 3), GROUP6)
+    yield 'mld-many-sources', RIGHT, mld(mld_query(GROUP6, 60), GROUP6)
+    yield 'mld-sources-lie', RIGHT, mld(mld_query(GROUP6, 1, said=0xffff), GROUP6)
+    yield 'mld-long-code', RIGHT, mld(mld_query(code=0xffff))
+    yield 'mld-1', RIGHT, mld(mld_query()[:24])
+    yield 'mld-between', RIGHT, mld(mld_query()[:26])
+    yield 'mld-report', RIGHT, mld(struct.pack('>BBHHHBBH16s', 143, 0, 0, 0, 1, 4, 0, 0, GROUP6), MLDV2)
+    yield 'mld-no-alert', RIGHT, mld(mld_query(), options=bytes([58, 0, 1, 4, 0, 0, 0, 0]))
+    yield 'mld-options-lie', RIGHT, mld(mld_query(), options=bytes([58, 0, 5, 200, 0, 0, 1, 0]))
+    yield 'mld-options-long', RIGHT, mld(mld_query(), options=bytes([58, 200, 5, 2, 0, 0, 1, 0]))
+    yield 'mld-far', RIGHT, mld(mld_query(), hops=9)
+    yield 'mld-global', RIGHT, mld(mld_query(), src=PEER6)
+    yield 'udp4-joined', RIGHT, ether(0x0800, ipv4(17, udp(bytes(50)), dst=GROUP4))
+    yield 'udp6-joined', RIGHT, ether(0x86dd, ipv6(17, udp(bytes(50)), dst=GROUP6))
+
+
 def frames():
+    yield from group_frames()
     data = bytes(range(100))
     yield 'udp4', RIGHT, ether(0x0800, ipv4(17, udp(data)))
     yield 'udp4-padded', RIGHT, ether(0x0800, ipv4(17, udp(data[:10]))) + bytes(20)

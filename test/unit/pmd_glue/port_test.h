@@ -18,7 +18,7 @@ extern struct pmf_port *port; /* of the test that runs */
 extern struct pmf_queue *q;   /* its queue 0 */
 
 extern const struct glue_test answers_tests[], frame_rx_tests[], frame_tx_tests[], neigh_tests[],
-	port_tests[], link_tests[];
+	port_tests[], link_tests[], mcast_tests[];
 int link_tests_init(void);
 int link_tests_fini(void);
 

@@ -86,6 +86,7 @@ int main(void)
 		{"frame_tx", frame_tx_tests},
 		{"answers", answers_tests},
 		{"neigh", neigh_tests},
+		{"mcast", mcast_tests},
 		{"port", port_tests},
 		{"link", link_tests, link_tests_init, link_tests_fini},
 	};

@@ -153,7 +153,7 @@ static void test_foreign_frames(void)
 	f = frame_udp("fd00::2", "fd00::3", 1, 2, 10);
 	ASSERT_DROPPED(&f, rx_not_mine);
 	f = frame_udp("10.99.0.2", "224.0.0.251", 1, 2, 10);
-	ASSERT_DROPPED(&f, rx_not_mine);
+	ASSERT_DROPPED(&f, rx_no_group);
 	f = udp4();
 	f.b[13] = 0x05;
 	ASSERT_DROPPED(&f, rx_not_ip);

@@ -43,6 +43,7 @@ static void test_vdev_with_devargs(void)
 	CU_ASSERT_EQUAL(conf.nqueues, 1);
 	CU_ASSERT_EQUAL(conf.mtu, 0);
 	CU_ASSERT_EQUAL(conf.vlan, 0);
+	CU_ASSERT_EQUAL(conf.mcast_ttl, 1);
 	CU_ASSERT_PTR_NULL(conf.fault);
 }
 
@@ -50,7 +51,8 @@ static void test_every_setting(void)
 {
 	CU_ASSERT_EQUAL_FATAL(
 		parse("net_ring0 10.0.0.5/8 fd00::5/64 gw=10.0.0.1 gw=fd00::1 mtu=9000 vlan=7 "
-		      "queues=4 neigh=10.0.0.9=02:00:00:00:00:09 neigh=fd00::9=0a:b:c:d:e:f"),
+		      "queues=4 mcast_ttl=0 neigh=10.0.0.9=02:00:00:00:00:09 "
+		      "neigh=fd00::9=0a:b:c:d:e:f"),
 		0);
 	CU_ASSERT_TRUE(ip_is(&conf.v6.addr, "fd00::5"));
 	CU_ASSERT_TRUE(conf.v4.has_gw && ip_is(&conf.v4.gw, "10.0.0.1"));
@@ -58,6 +60,7 @@ static void test_every_setting(void)
 	CU_ASSERT_EQUAL(conf.mtu, 9000);
 	CU_ASSERT_EQUAL(conf.vlan, 7);
 	CU_ASSERT_EQUAL(conf.nqueues, 4);
+	CU_ASSERT_EQUAL(conf.mcast_ttl, 0);
 	CU_ASSERT_EQUAL_FATAL(conf.nneigh, 2);
 	CU_ASSERT_TRUE(ip_is(&conf.neigh[0].ip, "10.0.0.9"));
 	CU_ASSERT_EQUAL(conf.neigh[0].mac[5], 9);
