@@ -121,6 +121,31 @@ struct wire_reset {
 static_assert(sizeof(struct wire_reset) == 32, "picture and struct agree");
 static_assert(sizeof(struct wire_reset) <= sizeof(struct pmf_wire_data), "no amplification");
 
+/*
+ * MULTICAST. The prefix's connection id is 0. Its body is one START record, WHOLE.
+ *
+ * +---------------------------------------------------------------+
+ * |              incarnation of the sender (64)                   |
+ * +---------------------------------------------------------------+
+ * |   sequence number, from 1 on in this incarnation (64)         |
+ * +-------------------------------+-------------------------------+
+ * |  sender's endpoint port       |        reserved (48)          |
+ * +-------------------------------+-------------------------------+
+ * |                                                               |
+ * +---------------------------------------------------------------+
+ */
+struct wire_multicast {
+	struct pmf_wire_prefix prefix;
+	uint8_t inc[8];
+	uint8_t seq[8];
+	uint8_t port[2];
+	uint8_t reserved[6];
+};
+static_assert(sizeof(struct wire_multicast) == 40, "picture and struct agree");
+static_assert(sizeof(struct wire_multicast) + sizeof(struct pmf_wire_rec) + 8 ==
+		      PMF_WIRE_MULTICAST_OVERHEAD,
+	      "a whole START with CQ data");
+
 size_t pmf_wire_size(uint8_t type, uint8_t nsack)
 {
 	switch (type) {
@@ -130,6 +155,8 @@ size_t pmf_wire_size(uint8_t type, uint8_t nsack)
 		return sizeof(struct wire_challenge);
 	case PMF_PT_RESET:
 		return sizeof(struct wire_reset);
+	case PMF_PT_MULTICAST:
+		return sizeof(struct wire_multicast);
 	case PMF_PT_OPEN:
 		return sizeof(struct pmf_wire_data) + nsack * sizeof(struct pmf_wire_sack) +
 		       sizeof(struct wire_open);
@@ -204,6 +231,15 @@ static void get_reset(const uint8_t *p, struct pmf_hdr *hdr)
 	hdr->port = pmf_get16(w->port);
 }
 
+static void get_multicast(const uint8_t *p, struct pmf_hdr *hdr)
+{
+	const struct wire_multicast *w = (const struct wire_multicast *)p;
+
+	hdr->inc = pmf_get64(w->inc);
+	hdr->seq = pmf_get64(w->seq);
+	hdr->port = pmf_get16(w->port);
+}
+
 /* The fields behind the prefix; all of pmf_wire_size() is inside the header. */
 static int get_fields(const uint8_t *p, struct pmf_hdr *hdr)
 {
@@ -216,6 +252,9 @@ static int get_fields(const uint8_t *p, struct pmf_hdr *hdr)
 		return 0;
 	case PMF_PT_RESET:
 		get_reset(p, hdr);
+		return 0;
+	case PMF_PT_MULTICAST:
+		get_multicast(p, hdr);
 		return 0;
 	case PMF_PT_OPEN:
 		get_open(p + pmf_wire_size(PMF_PT_DATA, hdr->nsack), hdr);
@@ -305,6 +344,16 @@ static void put_reset(uint8_t *p, const struct pmf_hdr *hdr)
 	memset(w->reserved, 0, sizeof(w->reserved));
 }
 
+static void put_multicast(uint8_t *p, const struct pmf_hdr *hdr)
+{
+	struct wire_multicast *w = (struct wire_multicast *)p;
+
+	pmf_put64(w->inc, hdr->inc);
+	pmf_put64(w->seq, hdr->seq);
+	pmf_put16(w->port, hdr->port);
+	memset(w->reserved, 0, sizeof(w->reserved));
+}
+
 static void put_sack(uint8_t *p, const struct pmf_hdr *hdr)
 {
 	struct pmf_wire_sack *w = (struct pmf_wire_sack *)p;
@@ -339,6 +388,8 @@ size_t pmf_wire_put_any(uint8_t *p, size_t cap, const struct pmf_hdr *hdr)
 			put_hello(p, hdr);
 		else if (hdr->type == PMF_PT_CHALLENGE)
 			put_challenge(p, hdr);
+		else if (hdr->type == PMF_PT_MULTICAST)
+			put_multicast(p, hdr);
 		else
 			put_reset(p, hdr);
 	}

@@ -25,7 +25,7 @@ enum pmf_ptype {
 	PMF_PT_ACK = 5,
 	PMF_PT_PROBE = 6,     /* answered at once: liveness, path MTU, credit, resynchronisation */
 	PMF_PT_RESET = 7,     /* "I know no such connection": a hint that is verified by a hello */
-	PMF_PT_MULTICAST = 8, /* reserved */
+	PMF_PT_MULTICAST = 8, /* a message to a group, in no flow: best effort */
 	PMF_PT_MAX
 };
 
@@ -141,16 +141,19 @@ struct pmf_hdr {
 	uint32_t credit;     /* units of 64 bytes; CHALLENGE: the first grant */
 	const uint8_t *body; /* records, into the packet */
 	uint32_t body_len;
-	uint16_t port; /* the sender's endpoint (HELLO, OPEN, RESET) */
+	uint16_t port; /* the sender's endpoint (HELLO, OPEN, RESET, MULTICAST) */
 	uint16_t max_payload;
-	/* HELLO, CHALLENGE, OPEN */
+	/* HELLO, CHALLENGE, OPEN, MULTICAST */
 	uint64_t inc;	    /* incarnation of the packet's sender */
 	uint64_t peer_inc;  /* incarnation of its receiver (CHALLENGE, OPEN) */
 	uint64_t my_conn;   /* connection id chosen by the packet's sender (HELLO, OPEN) */
 	uint64_t peer_conn; /* HELLO with VERIFY; RESET: the id that is not known, or the hello's
 			       nonce */
 	uint64_t cookie_time, cookie_mac; /* CHALLENGE, OPEN */
-	uint64_t nonce;			  /* HELLO, echoed by CHALLENGE */
+	union {
+		uint64_t nonce; /* HELLO, echoed by CHALLENGE */
+		uint64_t seq;	/* MULTICAST: counts what its sender has sent to groups */
+	};
 	struct pmf_sack sack[PMF_WIRE_MAX_SACK];
 };
 
@@ -238,6 +241,9 @@ static inline size_t pmf_wire_put(uint8_t *p, size_t cap, const struct pmf_hdr *
 
 /* Bytes of a header as pmf_wire_put() writes it; 0 for a type without layout. */
 size_t pmf_wire_size(uint8_t type, uint8_t nsack);
+
+/* Of MULTICAST: its header and the longest head of the START record that is its body. */
+#define PMF_WIRE_MULTICAST_OVERHEAD 56
 
 enum pmf_rtype {
 	PMF_RT_START = 1,   /* a message begins; bytes follow (eager), or none (announced) */

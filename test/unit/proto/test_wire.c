@@ -7,7 +7,7 @@
 
 #include "proto_test.h"
 
-#define LAID_OUT_TYPES 7 /* HELLO to RESET */
+#define LAID_OUT_TYPES 8 /* HELLO to MULTICAST */
 
 /* Decodes from a block of exactly @p len bytes, so that a sanitizer sees each byte read behind it.
  */
@@ -50,6 +50,25 @@ static void test_data_bytes(void)
 	CU_ASSERT_EQUAL(memcmp(buf, want, sizeof(want)), 0);
 }
 
+static void test_multicast_bytes(void)
+{
+	static const uint8_t want[] = {
+		1,    10,   8,	  0,	0,    0,    0,	  0,	/* version, length, type */
+		0,    0,    0,	  0,	0,    0,    0,	  0,	/* no connection */
+		0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28, /* incarnation */
+		0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, /* sequence number */
+		0x41, 0x42, 0,	  0,	0,    0,    0,	  0,	/* port */
+	};
+	struct pmf_hdr hdr = {.type = PMF_PT_MULTICAST,
+			      .inc = 0x2122232425262728,
+			      .seq = 0x3132333435363738,
+			      .port = 0x4142};
+	uint8_t buf[64];
+
+	CU_ASSERT_EQUAL(pmf_wire_put(buf, sizeof(buf), &hdr), sizeof(want));
+	CU_ASSERT_EQUAL(memcmp(buf, want, sizeof(want)), 0);
+}
+
 /* A header of @p type with every field of it set at random. */
 static void random_header(uint64_t *rnd, uint8_t type, struct pmf_hdr *h)
 {
@@ -75,6 +94,10 @@ static void random_header(uint64_t *rnd, uint8_t type, struct pmf_hdr *h)
 	}
 	if (seq || type == PMF_PT_CHALLENGE)
 		h->credit = test_random(rnd);
+	if (type == PMF_PT_MULTICAST) {
+		h->inc = test_random(rnd);
+		h->seq = test_random(rnd);
+	}
 	if (type == PMF_PT_HELLO || type == PMF_PT_CHALLENGE || type == PMF_PT_OPEN) {
 		h->inc = test_random(rnd);
 		h->max_payload = test_random(rnd);
@@ -90,7 +113,7 @@ static void random_header(uint64_t *rnd, uint8_t type, struct pmf_hdr *h)
 		h->nonce = test_random(rnd);
 	if (type == PMF_PT_HELLO || type == PMF_PT_RESET)
 		h->peer_conn = test_random(rnd);
-	if (type == PMF_PT_HELLO || type == PMF_PT_OPEN || type == PMF_PT_RESET)
+	if (type == PMF_PT_HELLO || type == PMF_PT_OPEN || type >= PMF_PT_RESET)
 		h->port = test_random(rnd);
 }
 
@@ -158,7 +181,7 @@ static void test_no_room(void)
 		CU_ASSERT_EQUAL(buf[len - 1], 0xee);
 		CU_ASSERT_EQUAL(pmf_wire_put(buf, len, &in), len);
 	}
-	in.type = PMF_PT_MULTICAST;
+	in.type = PMF_PT_MAX;
 	CU_ASSERT_EQUAL(pmf_wire_put(buf, sizeof(buf), &in), 0);
 }
 
@@ -177,7 +200,7 @@ static void test_other_versions_and_types(void)
 	CU_ASSERT_EQUAL(get_exact(buf, 15, &out), -EBADMSG);
 	buf[0] = 1;
 	for (int type = 0; type < 256; type++) {
-		if (type >= PMF_PT_HELLO && type <= PMF_PT_RESET)
+		if (type >= PMF_PT_HELLO && type < PMF_PT_MAX)
 			continue;
 		buf[2] = type;
 		CU_ASSERT_EQUAL(get_exact(buf, len, &out), -EOPNOTSUPP);
@@ -279,6 +302,7 @@ int main(void)
 {
 	static const struct proto_test tests[] = {
 		{"a data header has these bytes", test_data_bytes},
+		{"a multicast header, too", test_multicast_bytes},
 		{"every type comes back as it was written", test_round_trip},
 		{"a header cut anywhere is refused", test_truncated},
 		{"nothing is written without room", test_no_room},
