@@ -11,6 +11,7 @@
 #include "fabric/log.h"
 #include "fabric/nosys.h"
 #include "msg/addr.h"
+#include "pmd_glue/mcast.h"
 
 /* Addresses that an AV is made for: what its user says, within these. */
 #define AV_MIN ((size_t)16384)
@@ -137,8 +138,8 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 		struct pmf_addr one;
 
 		rc = nth_addr(av, addr, i, &one);
-		/* Port 0 and 0.0.0.0 are nobody's. */
-		if (!rc && (!one.port || pmf_addr_is_any(&one)))
+		/* Port 0 and 0.0.0.0 are nobody's; a group is joined. */
+		if (!rc && (!one.port || pmf_addr_is_any(&one) || pmf_mcast_is_group(one.ip)))
 			rc = -FI_EINVAL;
 		pmf_av_add_one(&add, &one, -rc);
 	}

@@ -36,7 +36,16 @@ static void destroy(struct pmf_fep *fep)
 	pmf_unref(&d->refs);
 }
 
-/* The endpoint goes with its last handle. */
+static bool is_last_handle(const struct pmf_fep *fep, const struct pmf_handle *h)
+{
+	const struct pmf_alias *first = TAILQ_FIRST(&fep->aliases);
+
+	if (h == &fep->ep->handle)
+		return !first;
+	return fep->closed && !TAILQ_NEXT(first, link);
+}
+
+/* The endpoint goes with its last handle, and not with a group joined. */
 static int ep_close(struct fid *fid)
 {
 	struct pmf_handle *h = pmf_handle_of((struct fid_ep *)fid);
@@ -44,13 +53,17 @@ static int ep_close(struct fid *fid)
 	bool last;
 
 	pthread_mutex_lock(&fep->domain->lock);
+	last = is_last_handle(fep, h);
+	if (last && !TAILQ_EMPTY(&fep->mcs)) {
+		pthread_mutex_unlock(&fep->domain->lock);
+		return -FI_EBUSY;
+	}
 	if (h == &h->ep->handle) {
 		fep->closed = true;
 	} else {
 		TAILQ_REMOVE(&fep->aliases, (struct pmf_alias *)h, link);
 		free(h);
 	}
-	last = fep->closed && TAILQ_EMPTY(&fep->aliases);
 	pthread_mutex_unlock(&fep->domain->lock);
 	if (last)
 		destroy(fep);
@@ -90,6 +103,8 @@ static int ep_setopsflag(struct pmf_handle *h, uint64_t flags)
 		return -FI_EINVAL;
 	flags &= ~dir;
 	if (flags & ~(dir == FI_TRANSMIT ? PMF_TX_OP_FLAGS : PMF_RX_OP_FLAGS))
+		return -FI_EBADFLAGS;
+	if ((flags & FI_MULTICAST) && h->ep->type == PMF_EP_MSG)
 		return -FI_EBADFLAGS;
 	if (dir == FI_TRANSMIT)
 		h->tx_op_flags = flags;
@@ -269,6 +284,7 @@ static struct pmf_fep *fep_make(struct pmf_domain *d, const struct pmf_ep_attr *
 	}
 	fep->domain = d;
 	TAILQ_INIT(&fep->aliases);
+	TAILQ_INIT(&fep->mcs);
 	fep->caps = attr->caps;
 	fep->addr_format = d->addr_format;
 	fep->max_msg_size = attr->max_msg_size;

@@ -52,6 +52,10 @@ int pmf_ep_accept(struct fid_ep *ep, const void *param, size_t paramlen);
 int pmf_ep_shutdown(struct fid_ep *ep, uint64_t flags);
 int pmf_ep_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen);
 
+/* mc.c */
+int pmf_ep_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+		void *context);
+
 /* ep_name.c */
 extern struct fi_ops_cm pmf_ep_ops_cm_msg;
 extern struct fi_ops_cm pmf_ep_ops_cm;

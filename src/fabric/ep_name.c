@@ -66,5 +66,5 @@ struct fi_ops_cm pmf_ep_ops_cm = {
 	.accept = pmf_nosys_accept,
 	.reject = pmf_nosys_reject,
 	.shutdown = pmf_nosys_shutdown,
-	.join = pmf_nosys_join,
+	.join = pmf_ep_join,
 };

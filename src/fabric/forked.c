@@ -304,8 +304,11 @@ static void refuse_handle(struct pmf_handle *h)
 static void refuse_ep(struct pmf_fep *fep)
 {
 	struct pmf_alias *alias;
+	struct pmf_fmc *fmc;
 
 	refuse_handle(&fep->ep->handle);
+	TAILQ_FOREACH (fmc, &fep->mcs, link)
+		fmc->fid.fid.ops = &no_fid;
 	TAILQ_FOREACH (alias, &fep->aliases, link)
 		refuse_handle(&alias->handle);
 }

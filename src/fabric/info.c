@@ -10,6 +10,7 @@
 #include "fabric/log.h"
 #include "fabric/objects.h"
 #include "msg/addr.h"
+#include "pmd_glue/mcast.h"
 
 #define RESOLVE_MAX 16
 
@@ -156,9 +157,15 @@ static bool same_ip(const struct pmf_addr *a, const struct pmf_addr *b)
 	return memcmp(a->ip, b->ip, sizeof(a->ip)) == 0;
 }
 
+/* A group is reached by all addresses of its family, from where groups can be joined. */
+static bool reaches_group(const struct pmf_ifaddr *ifa, const struct pmf_addr *group, uint64_t caps)
+{
+	return (caps & FI_MULTICAST) && pmf_addr_is_v4(&ifa->addr) == pmf_addr_is_v4(group);
+}
+
 /* Source and destination for one address of a port. @return false: this one is not meant */
-static bool choose_addrs(const struct query *q, const struct pmf_ifaddr *ifa, struct pmf_addr *src,
-			 struct pmf_addr *dest)
+static bool choose_addrs(const struct query *q, const struct pmf_ifaddr *ifa, uint64_t caps,
+			 struct pmf_addr *src, struct pmf_addr *dest)
 {
 	bool found;
 
@@ -177,7 +184,8 @@ static bool choose_addrs(const struct query *q, const struct pmf_ifaddr *ifa, st
 		return false;
 	found = !q->has_dest;
 	for (unsigned int i = 0; i < q->ndest && !found; i++) {
-		found = reaches(ifa, &q->dest[i]);
+		found = pmf_mcast_is_group(q->dest[i].ip) ? reaches_group(ifa, &q->dest[i], caps)
+							  : reaches(ifa, &q->dest[i]);
 		*dest = q->dest[i];
 	}
 	return found;
@@ -207,20 +215,40 @@ static bool names_match(const struct fi_info *hints, const char *domain, const c
 	return true;
 }
 
+static void without_multicast(struct fi_info *info)
+{
+	info->caps &= ~FI_MULTICAST;
+	info->tx_attr->caps &= ~FI_MULTICAST;
+	info->rx_attr->caps &= ~FI_MULTICAST;
+}
+
+/* The network of a port carries no multicast, and that is asked for. */
+static bool lacks_multicast(const struct fi_info *hints, const struct pmf_port_conf *port)
+{
+	uint64_t asked = hints ? hints->caps : 0;
+
+	if (hints && hints->tx_attr)
+		asked |= hints->tx_attr->op_flags;
+	return !port->mcast_ttl && (asked & FI_MULTICAST);
+}
+
 static struct fi_info *info_make(const struct query *q, enum fi_ep_type type,
 				 const struct pmf_conf *conf, const struct pmf_port_conf *port,
 				 const struct pmf_ifaddr *ifa)
 {
 	struct pmf_addr src, dest;
 	char fabric[FI_NAME_MAX];
-	struct fi_info *info;
+	struct fi_info *info = fi_allocinfo();
 
-	if (!choose_addrs(q, ifa, &src, &dest))
-		return NULL;
-	info = fi_allocinfo();
 	if (!info)
 		return NULL;
 	pmf_info_fill(info, q->hints, type, conf);
+	if (!port->mcast_ttl)
+		without_multicast(info);
+	if (!choose_addrs(q, ifa, info->caps, &src, &dest)) {
+		fi_freeinfo(info);
+		return NULL;
+	}
 	if (type == FI_EP_MSG && q->hints)
 		info->handle = q->hints->handle;
 	info->addr_format = q->format ? q->format : pmf_addr_format_of(&src);
@@ -245,6 +273,8 @@ static struct fi_info **append_port(const struct query *q, enum fi_ep_type type,
 	const struct pmf_ifaddr *const ifas[] = {&port->v4, &port->v6};
 	char fabric[FI_NAME_MAX];
 
+	if (lacks_multicast(q->hints, port))
+		return tail;
 	for (size_t i = 0; i < PMF_ARRAY_SIZE(ifas); i++) {
 		uint32_t format;
 

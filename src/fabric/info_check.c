@@ -113,6 +113,8 @@ const char *pmf_info_check(const struct fi_info *hints)
 	CHECK(!(hints->caps & ~PMF_CAPS), "caps has what is not offered");
 	CHECK(!(hints->caps & FI_SOURCE_ERR) || (hints->caps & FI_SOURCE),
 	      "caps has FI_SOURCE_ERR without FI_SOURCE");
+	CHECK(!(hints->caps & FI_MULTICAST) || (hints->caps & FI_MSG),
+	      "caps has FI_MULTICAST without FI_MSG");
 	CHECK(hints->addr_format == FI_FORMAT_UNSPEC || hints->addr_format == FI_SOCKADDR ||
 		      pmf_addr_format_ok(hints->addr_format),
 	      "addr_format is not FI_SOCKADDR_IN, FI_SOCKADDR_IN6 or FI_ADDR_STR");
@@ -123,14 +125,23 @@ const char *pmf_info_check(const struct fi_info *hints)
 	return why;
 }
 
+/* Is FI_MULTICAST the default of sends? */
+static bool sends_to_groups(const struct fi_info *info)
+{
+	return info->tx_attr && (info->tx_attr->op_flags & FI_MULTICAST);
+}
+
 const char *pmf_info_check_type(const struct fi_info *hints, enum fi_ep_type type)
 {
 	if (!hints)
 		return NULL;
-	if (type == FI_EP_MSG)
+	CHECK(!sends_to_groups(hints) || !hints->caps || (hints->caps & FI_MULTICAST),
+	      "tx_attr->op_flags has FI_MULTICAST, and caps do not");
+	if (type == FI_EP_MSG) {
 		CHECK(!(hints->caps & ~PMF_MSG_CAPS),
 		      "caps has what FI_EP_MSG endpoints do not have");
-	else
+		CHECK(!sends_to_groups(hints), "tx_attr->op_flags has FI_MULTICAST");
+	} else
 		CHECK(!hints->handle, "handle is set, and FI_EP_RDM has no connections");
 	return NULL;
 }
@@ -140,6 +151,8 @@ const char *pmf_info_check_ep(const struct fi_info *info)
 	const char *why;
 
 	CHECK(info->ep_attr && info->ep_attr->type != FI_EP_UNSPEC, "ep_attr->type is not set");
+	CHECK(info->ep_attr->type != FI_EP_MSG || !sends_to_groups(info),
+	      "tx_attr->op_flags has FI_MULTICAST");
 	CHECK(!(info->caps & ~PMF_CAPS), "caps has what is not offered");
 	(void)((why = check_ep(info->ep_attr)) || (why = check_tx(info->tx_attr)) ||
 	       (why = pmf_info_check_rx(info->rx_attr)));

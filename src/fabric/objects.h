@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <stdatomic.h>
@@ -90,12 +91,21 @@ struct pmf_alias {
 	TAILQ_ENTRY(pmf_alias) link; /* fep->aliases */
 };
 
+/* A group that an endpoint has joined. */
+struct pmf_fmc {
+	struct fid_mc fid; /* first */
+	struct pmf_fep *fep;
+	struct pmf_mc *mc;
+	TAILQ_ENTRY(pmf_fmc) link; /* fep->mcs */
+};
+
 /* fabric's part of an endpoint. */
 struct pmf_fep {
 	struct pmf_ep *ep;
 	bool closed; /* its own handle is; the endpoint goes with the last alias. The domain's lock
 		      */
 	TAILQ_HEAD(, pmf_alias) aliases; /* the domain's lock */
+	TAILQ_HEAD(, pmf_fmc) mcs;	 /* groups that are joined; the domain's lock */
 	struct pmf_srx *srx;
 	struct pmf_domain *domain;
 	struct pmf_av *av;

@@ -13,7 +13,7 @@
 
 #define TX_FLAGS                                                                        \
 	(FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE | FI_INJECT | FI_INJECT_COMPLETE | \
-	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_FENCE)
+	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_FENCE | FI_MULTICAST)
 
 /* One call's arguments. */
 struct post {
@@ -71,6 +71,17 @@ static inline void kick(struct pmf_ep *ep, uint64_t flags)
 	pmf_engine_release(ep->engine);
 }
 
+/* A message to a group is one datagram, and nobody acknowledges it. */
+static __attribute__((noinline)) ssize_t check_group(const struct pmf_ep *ep, const struct post *p,
+						     uint64_t len)
+{
+	if (ep->type != PMF_EP_RDM || (p->flags & (FI_DELIVERY_COMPLETE | FI_FENCE)))
+		return -FI_EBADFLAGS;
+	if (!pmf_mc_may_send(ep, p->dest))
+		return -FI_EINVAL;
+	return len > ep->mc_max ? -FI_EMSGSIZE : (ssize_t)len;
+}
+
 /* @return total length, or a negative errno */
 static inline ssize_t check(const struct pmf_ep *ep, const struct post *p)
 {
@@ -88,6 +99,8 @@ static inline ssize_t check(const struct pmf_ep *ep, const struct post *p)
 		return -FI_EMSGSIZE;
 	if (pmf_unlikely((p->silent || (p->flags & FI_INJECT)) && len > ep->inject_size))
 		return -FI_EMSGSIZE;
+	if (pmf_unlikely(p->flags & FI_MULTICAST))
+		return check_group(ep, p, len);
 	if (pmf_unlikely(ep->peers ? !pmf_peers_get(ep->peers, p->dest) : ep->type == PMF_EP_RDM))
 		return -FI_EINVAL;
 	return (ssize_t)len;
@@ -143,8 +156,8 @@ static inline __attribute__((always_inline)) ssize_t post_bytes(struct pmf_ep *e
 	tx->context = p->silent ? NULL : p->context;
 	if (!p->silent && (!ep->tx_selective || (p->flags & FI_COMPLETION)))
 		tx->flags = PMF_XF_COMPLETION;
-	if (pmf_unlikely(p->flags & FI_FENCE))
-		tx->flags |= PMF_XF_FENCE;
+	if (pmf_unlikely(p->flags & (FI_FENCE | FI_MULTICAST)))
+		tx->flags |= p->flags & FI_FENCE ? PMF_XF_FENCE : PMF_XF_GROUP;
 	fill(tx, p, (size_t)len);
 	/* cannot fail: the ring has room for every transfer of the endpoint */
 	pmf_tsan_give(ep->tx_ring);
@@ -219,7 +232,11 @@ static ssize_t ep_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t 
 static ssize_t ep_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest)
 {
 	struct iovec iov = {(void *)(uintptr_t)buf, len};
-	struct post p = {.iov = &iov, .count = 1, .dest = dest, .silent = true};
+	struct post p = {.iov = &iov,
+			 .count = 1,
+			 .dest = dest,
+			 .silent = true,
+			 .flags = pmf_handle_of(ep)->tx_op_flags & FI_MULTICAST};
 
 	return post(ep, &p);
 }
@@ -247,7 +264,8 @@ static ssize_t ep_injectdata(struct fid_ep *ep, const void *buf, size_t len, uin
 			 .dest = dest,
 			 .data = data,
 			 .silent = true,
-			 .flags = FI_REMOTE_CQ_DATA};
+			 .flags = FI_REMOTE_CQ_DATA |
+				  (pmf_handle_of(ep)->tx_op_flags & FI_MULTICAST)};
 
 	return post(ep, &p);
 }

@@ -91,7 +91,7 @@ void pmf_complete_tx(struct pmf_engine *e, struct pmf_tx *tx, int err)
 	}
 	cqe = (struct pmf_cqe){
 		.context = tx->context, /* NULL for inject */
-		.flags = FI_SEND | FI_MSG,
+		.flags = FI_SEND | FI_MSG | (tx->flags & PMF_XF_GROUP ? FI_MULTICAST : 0),
 		.src = FI_ADDR_NOTAVAIL,
 		.err = err,
 		.prov_errno = err,
@@ -121,7 +121,8 @@ static inline void rx_entry(struct pmf_cqe *cqe, const struct pmf_rx *rx)
 {
 	*cqe = (struct pmf_cqe){
 		.context = rx->context,
-		.flags = FI_RECV | FI_MSG | (rx->has_data ? FI_REMOTE_CQ_DATA : 0),
+		.flags = FI_RECV | FI_MSG | (rx->has_data ? FI_REMOTE_CQ_DATA : 0) |
+			 (rx->flags & PMF_XF_FROM_GROUP ? FI_MULTICAST : 0),
 		.len = rx->total,
 		.data = rx->data,
 		.src = rx->src | rx->ep->no_src,

@@ -120,6 +120,8 @@ int pmf_engine_open(struct pmf_queue *q, const struct pmf_conf *conf, struct pmf
 	TAILQ_INIT(&e->orphans);
 	TAILQ_INIT(&e->cms);
 	TAILQ_INIT(&e->shared);
+	STAILQ_INIT(&e->mc_waiting);
+	STAILQ_INIT(&e->mc_sent);
 	pmf_busy_init(e);
 	LIST_INIT(&e->stalled);
 	pmf_wheel_init(&e->wheel, pmf_clock_ns());
@@ -148,6 +150,7 @@ void pmf_engine_close(struct pmf_engine *e)
 		e->active_free = next;
 	}
 	pmf_unexpected_fini(e);
+	pmf_mcasts_close(e);
 	rte_hash_free(e->by_name);
 	free(e->flows);
 	free(e->ep_of_port);
@@ -184,6 +187,8 @@ static __attribute__((noinline)) void tick(struct pmf_engine *e, pmf_ns_t now)
 		pmf_queue_tick(e->q, now);
 	pmf_eflow_rest(e, now);
 	pmf_busy_forget(e, now);
+	if (e->mcasts)
+		pmf_mc_tick(e, now);
 	if (!TAILQ_EMPTY(&e->cms))
 		pmf_cm_tick(e, now);
 	if (!TAILQ_EMPTY(&e->orphans))
@@ -209,6 +214,15 @@ static __attribute__((noinline)) bool run_timers(struct pmf_engine *e, pmf_ns_t 
 static inline bool rctx_posted(const struct pmf_rctx *rc)
 {
 	return !rte_ring_empty(rc->ring) || rc->starved;
+}
+
+/* Frames to the device; with them go messages to groups, which are done then. */
+static void flush(struct pmf_engine *e)
+{
+	if (e->q->nstage)
+		pmf_queue_flush(e->q);
+	if (pmf_unlikely(!STAILQ_EMPTY(&e->mc_sent)))
+		pmf_mc_handed(e, pmf_queue_handed(e->q));
 }
 
 bool pmf_engine_pass(struct pmf_engine *e)
@@ -244,6 +258,8 @@ bool pmf_engine_pass(struct pmf_engine *e)
 	} else {
 		e->idle_rx++;
 	}
+	if (pmf_unlikely(!STAILQ_EMPTY(&e->mc_waiting)))
+		pmf_mc_retry(e);
 	TAILQ_FOREACH (ep, &e->busy, busy_link) {
 		if (!rte_ring_empty(ep->tx_ring) && pmf_engine_submit(e, ep, now)) {
 			ep->busy_at = now;
@@ -260,8 +276,7 @@ bool pmf_engine_pass(struct pmf_engine *e)
 		busy |= pmf_engine_transmit(e, now);
 	if (pmf_unlikely(now >= e->next_tick))
 		tick(e, now);
-	if (e->q->nstage)
-		pmf_queue_flush(e->q);
+	flush(e);
 	if (pmf_unlikely(e->dirty_cqs || e->dirty_cntrs))
 		pmf_complete_wake(e);
 	e->stats.passes_busy += busy;
@@ -281,8 +296,7 @@ void pmf_engine_kick(struct pmf_engine *e, struct pmf_ep *ep, bool batch)
 	ef = TAILQ_LAST(&e->ready, pmf_eflowq);
 	if (ef && (batch || !ef->flow.inflight))
 		pmf_engine_transmit(e, now);
-	if (e->q->nstage)
-		pmf_queue_flush(e->q);
+	flush(e);
 	if (pmf_unlikely(e->dirty_cqs || e->dirty_cntrs))
 		pmf_complete_wake(e);
 }

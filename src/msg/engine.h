@@ -94,6 +94,9 @@ struct pmf_engine {
 	uint32_t nstub_free;
 	struct pmf_block *block_free;
 	uint32_t nblock_free;
+	uint32_t mc_kept, mc_kept_max; /* stubs and blocks of multicast: a part of all */
+	/* sends to groups: without room to go; staged, the device not given them yet */
+	struct pmf_itemq mc_waiting, mc_sent;
 	uint32_t nheld, held_max;
 	void *active_free; /* lent to flows with something in flight; linked through the first word
 			    */
@@ -107,6 +110,7 @@ struct pmf_engine {
 	void *stub_mem, *block_mem;
 	struct pmf_ended ended;
 	struct pmf_engine_stats stats;
+	struct pmf_mcasts *mcasts; /* NULL until a group is joined */
 	uint16_t port_hint;
 	_Atomic uint32_t
 		sleepers;	/* readers that sleep on a wait object: the helper thread drives */
@@ -227,11 +231,31 @@ void pmf_match_ep_end(struct pmf_engine *e, struct pmf_ep *ep);
 /** One of ef->awaited is whole, or given up. */
 void pmf_match_arrived(struct pmf_eflow *ef);
 
+/** A multicast message for @p ep. @return 0; -ENOMEM: no receive, no memory to keep it */
+int pmf_match_datagram(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_rec *rec,
+		       const struct pmf_addr *from);
+
+/* mcast.c */
+void pmf_mcasts_close(struct pmf_engine *e);
+/** A posted send to a group: sent, or it waits for room. */
+void pmf_mc_send(struct pmf_engine *e, struct pmf_tx *tx);
+void pmf_mc_retry(struct pmf_engine *e);
+/** Sends are done of which the device has been given the first @p upto frames. */
+void pmf_mc_handed(struct pmf_engine *e, uint64_t upto);
+/** Joins that are complete, or take too long; about once a millisecond. */
+void pmf_mc_tick(struct pmf_engine *e, pmf_ns_t now);
+/* mcast_rx.c */
+/** A frame to a group. Takes the mbuf. */
+void pmf_mc_receive(struct pmf_engine *e, const struct pmf_frame *f, struct rte_mbuf *m);
+
 /* unexpected.c */
 int pmf_unexpected_init(struct pmf_engine *e);
 void pmf_unexpected_fini(struct pmf_engine *e);
 struct pmf_stub *pmf_stub_get(struct pmf_engine *e);
 bool pmf_stub_reserve(struct pmf_engine *e, struct pmf_stub *s, uint64_t total);
+/** Keep a multicast message of @p total bytes, within multicast's part of the memory. @return NULL:
+ * no room */
+struct pmf_stub *pmf_stub_get_datagram(struct pmf_engine *e, uint64_t total);
 void pmf_stub_write(struct pmf_stub *s, uint64_t off, const uint8_t *bytes, uint32_t len);
 void pmf_stub_read(struct pmf_stub *s, struct pmf_rx *rx);
 void pmf_stub_put(struct pmf_engine *e, struct pmf_stub *s);

@@ -403,8 +403,13 @@ static void on_frame(struct pmf_engine *e, const struct pmf_frame *f, struct rte
 {
 	struct pmf_eflow *ef;
 	struct pmf_hdr hdr;
-	int err = pmf_wire_get(f->payload, f->len, &hdr);
+	int err;
 
+	if (pmf_unlikely(f->multicast)) {
+		pmf_mc_receive(e, f, m);
+		return;
+	}
+	err = pmf_wire_get(f->payload, f->len, &hdr);
 	if (pmf_unlikely(err)) {
 		if (err == -EPROTONOSUPPORT)
 			e->stats.drop_version++;

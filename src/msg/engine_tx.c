@@ -58,8 +58,13 @@ bool pmf_engine_submit(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 		pmf_tsan_take(ep->tx_ring);
 		for (unsigned int i = 0; i < n; i++) {
 			struct pmf_tx *tx = posted[i];
-			struct pmf_eflow *to = pmf_eflow_to(e, ep, tx->dest, now, &err);
+			struct pmf_eflow *to;
 
+			if (pmf_unlikely(tx->flags & PMF_XF_GROUP)) {
+				pmf_mc_send(e, tx);
+				continue;
+			}
+			to = pmf_eflow_to(e, ep, tx->dest, now, &err);
 			if (pmf_unlikely(!to)) {
 				pmf_complete_tx(e, tx, err);
 				continue;

@@ -97,6 +97,7 @@ int pmf_ep_open(const struct pmf_ep_attr *attr, struct pmf_ep **out)
 	ep->inject_size = attr->inject_size;
 	ep->iov_limit = PMF_MIN(attr->iov_limit, (uint32_t)PMF_IOV_LIMIT);
 	ep->max_msg_size = attr->max_msg_size;
+	ep->mc_max = ep->engine->port->max_payload - PMF_WIRE_MULTICAST_OVERHEAD;
 	ep->handle.ep = ep;
 	ep->handle.tx_op_flags = attr->tx_op_flags;
 	ep->handle.rx_op_flags = attr->rx_op_flags;

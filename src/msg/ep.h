@@ -88,25 +88,31 @@ struct pmf_ep_stats {
 extern const struct pmf_stat_desc pmf_ep_stat_desc[];
 extern const unsigned int pmf_ep_stat_count;
 
-#define PMF_ENGINE_STATS(X)                                                                      \
-	X(passes, "passes", "passes run")                                                        \
-	X(passes_busy, "passes", "passes that found something to do")                            \
-	X(rescues, "passes", "passes run by the helper thread because nobody else did")          \
-	X(flows_opened, "flows", "flows begun, by either side")                                  \
-	X(flows_dead, "flows", "flows ended because the peer was dead or restarted")             \
-	X(hello_rx, "packets", "hellos answered")                                                \
-	X(drop_malformed, "packets", "dropped: not a packet of this protocol")                   \
-	X(drop_version, "packets", "dropped: another protocol version")                          \
-	X(drop_no_ep, "packets", "dropped: no endpoint on that port")                            \
-	X(drop_no_flow, "packets", "dropped: unknown connection id")                             \
-	X(drop_cookie, "packets", "dropped: the answer to a challenge was wrong or old")         \
-	X(drop_ended, "packets", "dropped: a late copy of what opened a flow that has ended")    \
-	X(drop_no_memory, "packets", "dropped: no memory to process it; it comes again")         \
-	X(drop_protocol, "packets", "dropped: the peer broke the protocol; its flow was closed") \
-	X(hello_refused, "packets", "hellos answered: nobody takes that here")                   \
-	X(cm_requests, "requests", "connection requests received")                               \
-	X(cm_refused, "requests", "connection requests rejected")                                \
-	X(cm_no_memory, "events", "connection events lost for want of memory")                   \
+#define PMF_ENGINE_STATS(X)                                                                        \
+	X(passes, "passes", "passes run")                                                          \
+	X(passes_busy, "passes", "passes that found something to do")                              \
+	X(rescues, "passes", "passes run by the helper thread because nobody else did")            \
+	X(flows_opened, "flows", "flows begun, by either side")                                    \
+	X(flows_dead, "flows", "flows ended because the peer was dead or restarted")               \
+	X(hello_rx, "packets", "hellos answered")                                                  \
+	X(drop_malformed, "packets", "dropped: not a packet of this protocol")                     \
+	X(drop_version, "packets", "dropped: another protocol version")                            \
+	X(drop_no_ep, "packets", "dropped: no endpoint on that port")                              \
+	X(drop_no_flow, "packets", "dropped: unknown connection id")                               \
+	X(drop_cookie, "packets", "dropped: the answer to a challenge was wrong or old")           \
+	X(drop_ended, "packets", "dropped: a late copy of what opened a flow that has ended")      \
+	X(drop_no_memory, "packets", "dropped: no memory to process it; it comes again")           \
+	X(drop_protocol, "packets", "dropped: the peer broke the protocol; its flow was closed")   \
+	X(hello_refused, "packets", "hellos answered: nobody takes that here")                     \
+	X(mcast_tx, "messages", "multicast messages sent")                                         \
+	X(mcast_rx, "messages", "multicast messages received for endpoints here")                  \
+	X(mcast_drop_old, "messages", "multicast dropped: seen before, or overtaken")              \
+	X(mcast_drop_no_member, "messages", "multicast dropped: nobody has joined at that port")   \
+	X(mcast_drop_no_memory, "messages", "multicast dropped: no receive, no memory to keep it") \
+	X(mcast_forgotten, "senders", "senders of multicast that made room for others")            \
+	X(cm_requests, "requests", "connection requests received")                                 \
+	X(cm_refused, "requests", "connection requests rejected")                                  \
+	X(cm_no_memory, "events", "connection events lost for want of memory")                     \
 	X(cm_bad_steps, "steps", "state changes of connections that are not allowed")
 
 struct pmf_engine_stats {

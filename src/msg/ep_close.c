@@ -20,6 +20,7 @@ void pmf_ep_free(struct pmf_ep *ep)
 		pmf_rctx_put(ep->rctx);
 	pmf_freelist_close(&ep->tx_free);
 	free(ep->tx_ring);
+	free(ep->mc_slots);
 	free(ep);
 }
 
@@ -82,7 +83,7 @@ static void drop_ring(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 		struct pmf_tx *tx = posted;
 		struct pmf_eflow *ef;
 
-		if (!(tx->flags & PMF_XF_INLINE))
+		if (!(tx->flags & PMF_XF_INLINE) || (tx->flags & PMF_XF_GROUP))
 			continue;
 		ef = pmf_eflow_to(e, ep, tx->dest, now, &err);
 		if (!ef)

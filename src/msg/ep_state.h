@@ -67,7 +67,10 @@ struct pmf_ep {
 	struct pmf_cq_feed *tx_cq, *rx_cq;
 	struct pmf_cntr_feed *tx_cntr, *rx_cntr;
 	struct pmf_addr addr;
-	uint64_t inc;			/* incarnation */
+	uint64_t inc;	 /* incarnation */
+	uint32_t mc_max; /* bytes of a multicast message */
+	/* memberships in groups; made by the first, written under the owner word */
+	struct pmf_mc_slot *_Atomic mc_slots;
 	TAILQ_ENTRY(pmf_ep) peers_link; /* peers->eps; the AV's lock */
 	struct pmf_eq *eq;		/* where events of a connection go, as event_fid's */
 	struct fid *event_fid;
@@ -96,6 +99,7 @@ struct pmf_ep {
 	struct pmf_connreq *request; /* that it was made for */
 	uint32_t nrequests,
 		backlog; /* of a listener: requests nobody has taken, and how many may be */
+	uint64_t mc_seq; /* messages sent to groups */
 	pmf_ns_t linger_until;
 	struct pmf_eflow *
 		*flow_of[PMF_PEERS_CHUNKS]; /* fi_addr_t → flow, as pmf_peers is laid out */
@@ -110,6 +114,23 @@ static inline struct pmf_handle *pmf_handle_of(struct fid_ep *fid)
 static inline struct pmf_ep *pmf_ep_of(struct fid_ep *fid)
 {
 	return pmf_handle_of(fid)->ep;
+}
+
+#define PMF_MC_SLOTS 1024 /* groups of one endpoint */
+
+struct pmf_mc_slot {
+	_Atomic fi_addr_t addr; /* that may be sent to, or FI_ADDR_NOTAVAIL; read by posters */
+	struct pmf_mc *mc;	/* the engine owner's */
+};
+
+/** Any thread: is @p dest a group that the endpoint has joined for sending? */
+static inline bool pmf_mc_may_send(const struct pmf_ep *ep, fi_addr_t dest)
+{
+	struct pmf_mc_slot *slots = atomic_load_explicit(&ep->mc_slots, memory_order_acquire);
+
+	return slots && dest != FI_ADDR_NOTAVAIL &&
+	       atomic_load_explicit(&slots[dest & (PMF_MC_SLOTS - 1)].addr, memory_order_acquire) ==
+		       dest;
 }
 
 void pmf_busy_announce(struct pmf_ep *ep);

@@ -11,6 +11,8 @@
 #include <signal.h>
 #include <time.h>
 
+#include "pmd_glue/mcast.h"
+
 #define SERVICE_EVERY (10 * PMF_NS_PER_MS)
 #define BUSY_SLEEP_MIN \
 	(20 * PMF_NS_PER_US) /* between passes for a sleeping reader, doubling up to */
@@ -74,7 +76,8 @@ static pmf_ns_t look_at(struct pmf_engine *e, pmf_ns_t now)
 		return driven(e);
 	mine = pmf_engine_try(e);
 	if (mine) {
-		if (!TAILQ_EMPTY(&e->eps) || !TAILQ_EMPTY(&e->orphans)) {
+		if (!TAILQ_EMPTY(&e->eps) || !TAILQ_EMPTY(&e->orphans) ||
+		    pmf_mcast_leaving(e->port)) {
 			e->stats.rescues++;
 			busy = pmf_engine_pass(e);
 		}

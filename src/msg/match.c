@@ -159,6 +159,8 @@ static bool take_stub(struct pmf_engine *e, struct pmf_stub *s, struct pmf_rx *r
 	rx_take(rx, s->ep, ef, s->msg, s->total, s->has_data, s->data, s->src);
 	if (pmf_unlikely(s->ep->source_err))
 		rx->from = s->peer;
+	if (pmf_unlikely(s->datagram))
+		rx->flags |= PMF_XF_FROM_GROUP;
 	switch (s->state) {
 	case PMF_STUB_COMPLETE:
 		pmf_stub_read(s, rx);
@@ -336,6 +338,53 @@ void pmf_match_start(struct pmf_engine *e, struct pmf_eflow *ef, const struct pm
 		start_expected(e, ef, rx, rec);
 	else
 		start_unexpected(e, ef, rec);
+}
+
+/* ---- a multicast message ---- */
+
+static int keep_datagram(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_rec *rec,
+			 const struct pmf_addr *from, fi_addr_t src)
+{
+	struct pmf_stub *s = pmf_stub_get_datagram(e, rec->total);
+
+	if (!s)
+		return -ENOMEM;
+	ep->stats.rx_unexpected++;
+	s->ep = ep;
+	s->flow = NULL;
+	s->msg = 0;
+	s->total = s->got = rec->total;
+	s->has_data = rec->flags & PMF_RF_DATA;
+	s->data = rec->data;
+	s->src = src;
+	s->peer = *from;
+	s->state = PMF_STUB_COMPLETE;
+	if (rec->len)
+		pmf_stub_write(s, 0, rec->bytes, rec->len);
+	TAILQ_INSERT_TAIL(&ep->rctx->unexpected, s, link);
+	return 0;
+}
+
+int pmf_match_datagram(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_rec *rec,
+		       const struct pmf_addr *from)
+{
+	struct pmf_rctx *rc = ep->rctx;
+	fi_addr_t src = pmf_peers_find(ep->peers, from);
+	struct pmf_rx *rx = rc->starved ? NULL : find_posted(rc, src);
+
+	if (rx)
+		rx = claim(rc, rx, rec->total);
+	if (!rx)
+		return keep_datagram(e, ep, rec, from, src);
+	ep->stats.rx_expected++;
+	rx_take(rx, ep, NULL, 0, rec->total, rec->flags & PMF_RF_DATA, rec->data, src);
+	rx->flags |= PMF_XF_FROM_GROUP;
+	rx->from = *from;
+	if (rec->len)
+		pmf_scatter(rx, 0, rec->bytes, rec->len);
+	rx->got = rec->len;
+	rx_whole(e, rx);
+	return 0;
 }
 
 /* ---- its bytes ---- */

@@ -28,11 +28,13 @@ enum {
 	PMF_XF_FENCE = 0x08,	  /* waits until all earlier sends to its peer are over */
 	PMF_XF_EARLY = 0x10,	  /* a send's entry was written before the flow let it go */
 	PMF_XF_STALLED = 0x20,	  /* and waits for room in the CQ */
+	PMF_XF_GROUP = 0x40,	  /* to a multicast group, in no flow */
 	/* receives */
-	PMF_XF_DIRECTED = 0x10, /* takes messages of one source only */
-	PMF_XF_MULTI = 0x20,	/* a multi-receive buffer: messages take parts of it */
-	PMF_XF_PART = 0x40,	/* one message's part of such a buffer */
-	PMF_XF_PREFIX = 0x80,	/* the prefix of FI_MSG_PREFIX stands before the bytes */
+	PMF_XF_FROM_GROUP = 0x08, /* took a multicast message */
+	PMF_XF_DIRECTED = 0x10,	  /* takes messages of one source only */
+	PMF_XF_MULTI = 0x20,	  /* a multi-receive buffer: messages take parts of it */
+	PMF_XF_PART = 0x40,	  /* one message's part of such a buffer */
+	PMF_XF_PREFIX = 0x80,	  /* the prefix of FI_MSG_PREFIX stands before the bytes */
 };
 #define PMF_XF_CHOOSY (PMF_XF_DIRECTED | PMF_XF_MULTI) /* does not just take the next message */
 
@@ -45,6 +47,8 @@ struct pmf_tx {
 	uint8_t flags;
 	union {
 		struct iovec iov[PMF_IOV_LIMIT];
+		uint64_t mark; /* to a group, staged: the device must have been given so many frames
+				*/
 		struct pmf_cq_pending pending; /* after the flow is done with it */
 	};
 	uint8_t data[]; /* inject_size bytes */
@@ -110,6 +114,7 @@ struct pmf_stub {
 	uint8_t state;
 	bool hold_out; /* item is in the flow */
 	bool has_data;
+	bool datagram; /* of multicast: no flow has brought it */
 	uint64_t msg, total, got, data, cost;
 	fi_addr_t src;
 	struct pmf_addr peer;		/* an AV may learn it after the flow has gone */

@@ -11,6 +11,7 @@
 #include "msg/scatter.h"
 
 #define STUBS_PER_BLOCK 1 /* a small message needs no block, a large one several */
+#define MULTICAST_PART 4  /* of the blocks, and as many stubs: flows are never starved by it */
 #define BLOCK_BYTES sizeof(((struct pmf_block *)NULL)->bytes)
 
 int pmf_unexpected_init(struct pmf_engine *e)
@@ -37,6 +38,7 @@ int pmf_unexpected_init(struct pmf_engine *e)
 		e->block_free = &block[i];
 	}
 	e->nblock_free = nblocks;
+	e->mc_kept_max = nblocks / MULTICAST_PART;
 	return 0;
 }
 
@@ -58,7 +60,26 @@ struct pmf_stub *pmf_stub_get(struct pmf_engine *e)
 	e->nstub_free--;
 	s->block = s->last = NULL;
 	s->hold_out = false;
+	s->datagram = false;
 	s->got = 0;
+	return s;
+}
+
+struct pmf_stub *pmf_stub_get_datagram(struct pmf_engine *e, uint64_t total)
+{
+	uint64_t cost = 1 + (total + BLOCK_BYTES - 1) / BLOCK_BYTES;
+	struct pmf_stub *s = e->mc_kept + cost > e->mc_kept_max ? NULL : pmf_stub_get(e);
+
+	if (!s)
+		return NULL;
+	if (!pmf_stub_reserve(e, s, total)) {
+		TAILQ_INSERT_HEAD(&e->stub_free, s, link);
+		e->nstub_free++;
+		return NULL;
+	}
+	s->datagram = true;
+	s->cost = cost;
+	e->mc_kept += (uint32_t)cost;
 	return s;
 }
 
@@ -149,6 +170,8 @@ void pmf_stub_put(struct pmf_engine *e, struct pmf_stub *s)
 		s->state = PMF_STUB_GONE;
 		blocks_put(e, s);
 		TAILQ_REMOVE(&s->ep->rctx->unexpected, s, link);
+		if (s->datagram)
+			e->mc_kept -= (uint32_t)s->cost;
 		if (s->flow) {
 			TAILQ_REMOVE(&s->flow->stubs, s, flow_link);
 			if (s->flow->cur_stub == s)

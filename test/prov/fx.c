@@ -123,11 +123,12 @@ static void bind_peers(struct fx *f, struct fx_ep *e)
 {
 	struct fi_av_attr attr = {.type = FI_AV_TABLE};
 
-	if (f->opt.msg) {
+	if (f->opt.msg || f->opt.eq) {
 		e->eq = fx_eq_open(f);
 		CU_ASSERT_EQUAL_FATAL(fi_ep_bind(e->ep, &e->eq->fid, 0), 0);
-		return;
 	}
+	if (f->opt.msg)
+		return;
 	e->av_is_lent = f->opt.shared_rx && e != &f->a;
 	if (e->av_is_lent)
 		e->av = f->a.av;
@@ -319,6 +320,21 @@ void fx_explain(struct fx *f, const struct fx_comp *c)
 	for (size_t i = 0; i < np && i < 16; i++)
 		printf("    %s -> %s: %s, in flight %u, cwnd %u\n", peers[i].local, peers[i].peer,
 		       peers[i].state, peers[i].inflight, peers[i].cwnd);
+}
+
+uint64_t fx_stat(struct fx *f, const char *object, const char *name)
+{
+	struct pmf_stats_ops *ops;
+	struct pmf_stat stats[512];
+	size_t n = 512;
+
+	CU_ASSERT_EQUAL_FATAL(fi_open_ops(&f->domain->fid, PMF_STATS_OPS, 0, (void **)&ops, NULL),
+			      0);
+	ops->get(&f->domain->fid, stats, &n);
+	for (size_t i = 0; i < n && i < 512; i++)
+		if (!strcmp(stats[i].object, object) && !strcmp(stats[i].name, name))
+			return stats[i].value;
+	return 0;
 }
 
 bool fx_wait(struct fx *f, struct fid_cq *cq, struct fx_comp *out)

@@ -38,6 +38,7 @@ struct fx_opt {
 	bool counters;
 	bool no_enable; /* bound, not enabled */
 	bool no_insert; /* AVs are empty */
+	bool eq;	/* an event queue for each endpoint, which msg always has */
 	bool msg;	/* FI_EP_MSG: a has connected to b; addresses are garbage */
 	bool shared_rx; /* a and b receive from f->srx, and share an AV */
 	bool prefix;	/* FI_MSG_PREFIX */
@@ -49,7 +50,7 @@ struct fx_ep {
 	struct fid_cntr *txcntr, *rxcntr;
 	struct fid_av *av;
 	bool av_is_lent;      /* shared_rx: it is a's */
-	struct fid_eq *eq;    /* msg */
+	struct fid_eq *eq;    /* msg, or opt.eq */
 	struct fi_info *info; /* NULL: the fixture's */
 	fi_addr_t a, b;	      /* of the two in this endpoint's AV */
 	char name[128];
@@ -122,6 +123,8 @@ int fx_take(struct fid_cq *cq, struct fx_comp *out);
 bool fx_wait(struct fx *f, struct fid_cq *cq, struct fx_comp *out);
 /** Print what the provider has counted: why a wait went wrong. */
 void fx_explain(struct fx *f, const struct fx_comp *c);
+/** What the provider has counted. @return 0 as well when there is no such counter */
+uint64_t fx_stat(struct fx *f, const char *object, const char *name);
 /** The same, as an assertion: a success entry with this context. */
 #define FX_WAIT_OK(f, cq, ctx, out)                            \
 	do {                                                   \
