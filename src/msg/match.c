@@ -461,6 +461,8 @@ static void rx_fail(struct pmf_engine *e, struct pmf_rx *rx, int error)
 /** The sender has taken the message back (it closed its endpoint). @return 0, or -EPROTO */
 int pmf_match_abort(struct pmf_engine *e, struct pmf_eflow *ef, uint64_t msg)
 {
+	int error =
+		ef->cm ? FI_ECANCELED : FI_ECONNABORTED; /* a connection is about to end (E10) */
 	struct pmf_rx *rx = find_body(ef, msg);
 	struct pmf_stub *s, *next;
 
@@ -468,7 +470,7 @@ int pmf_match_abort(struct pmf_engine *e, struct pmf_eflow *ef, uint64_t msg)
 		TAILQ_REMOVE(&ef->bodies, rx, body);
 		/* our invitation may have crossed it: then the receive ends when that is
 		 * acknowledged */
-		rx->err = FI_ECONNABORTED;
+		rx->err = error;
 		if (!rx->invite_out)
 			rx_whole(e, rx);
 		return 0;
@@ -478,7 +480,7 @@ int pmf_match_abort(struct pmf_engine *e, struct pmf_eflow *ef, uint64_t msg)
 		ef->cur_rx = NULL;
 		ef->cur_left = 0;
 		if (rx) {
-			rx_fail(e, rx, FI_ECONNABORTED);
+			rx_fail(e, rx, error);
 			return 0;
 		}
 	}

@@ -176,6 +176,21 @@ void fx_listen(struct fx *f);
 int fx_connect(struct fx *f, struct fx_ep *e, const void *data, size_t len);
 /** Wait for one event of any kind, driving everything. @return false at the deadline */
 bool fx_event(struct fx *f, struct fid_eq *eq, struct fx_event *out);
+/* The next event is one of @p kind for @p fid. */
+#define FX_EVENT(f, eq, kind, of, ev)                           \
+	do {                                                    \
+		CU_ASSERT_FATAL(fx_event(f, eq, ev));           \
+		CU_ASSERT_EQUAL((ev)->event, (uint32_t)(kind)); \
+		CU_ASSERT_PTR_EQUAL((ev)->cm.fid, of);          \
+	} while (0)
+
+/* The next event is an error of @p fid. */
+#define FX_EVENT_ERR(f, eq, errnum, of, ev)             \
+	do {                                            \
+		CU_ASSERT_FATAL(fx_event(f, eq, ev));   \
+		CU_ASSERT_EQUAL((ev)->err.err, errnum); \
+		CU_ASSERT_PTR_EQUAL((ev)->err.fid, of); \
+	} while (0)
 /** a connects, b is made for its request and accepts. */
 void fx_msg_meet(struct fx *f);
 /** Drive everything for some passes and see that @p eq stays empty. */

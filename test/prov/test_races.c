@@ -359,9 +359,10 @@ static void *crowd_send(void *arg)
 
 		if (w->f.opt.msg)
 			to = 0;
-		while (fi_inject(ep, &i, 4, to) == -FI_EAGAIN)
-			if (fx_now_ms() > end)
-				w->late = true;
+		while (fi_inject(ep, &i, 4, to) == -FI_EAGAIN && !w->late) {
+			w->late |= fx_now_ms() > end;
+			sched_yield();
+		}
 	}
 	return NULL;
 }
@@ -369,7 +370,7 @@ static void *crowd_send(void *arg)
 static void crowd_post(struct crowd *w, uint32_t *slot)
 {
 	while (fi_recv(w->f.srx, slot, 4, NULL, FI_ADDR_UNSPEC, slot) == -FI_EAGAIN)
-		;
+		sched_yield();
 }
 
 static void *crowd_read(void *arg)
@@ -390,7 +391,9 @@ static void *crowd_read(void *arg)
 			atomic_fetch_add(&w->got, 1);
 			crowd_post(w, slot);
 		}
-		if (n < 0 && n != -FI_EAGAIN)
+		if (n == -FI_EAGAIN)
+			sched_yield();
+		else if (n < 0)
 			atomic_fetch_add(&w->bad, 1);
 		if (fx_now_ms() > end)
 			w->late = true;
