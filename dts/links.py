@@ -180,7 +180,7 @@ class Bridge(Link):
     ranks = 4
 
     def make(self):
-        name = self.namespace()
+        self.name = name = self.namespace()
         ip('-n', name, 'link', 'add', 'pmfbr', 'mtu', '9000', 'type', 'bridge')
         ip('-n', name, 'link', 'set', 'pmfbr', 'up')
         for r in range(self.ranks):
