@@ -131,6 +131,8 @@ struct mx_combo mx_combo(unsigned int number)
 		c.recv = (enum mx_recv)r;
 	else
 		c.rx_flags = flags_of(rx_taken, COUNT(rx_taken), r - PLAIN_RECVS);
+	if ((c.tx_flags & FI_MULTICAST) && c.len > MX_INJECT_SIZE)
+		c.len = MX_INJECT_SIZE; /* one reason to refuse it at a time */
 	/* as long as the message, longer, shorter, none at all (now and then) */
 	c.room = c.len + (room == 1 ? 40 : 0);
 	if (room == 2)
@@ -218,8 +220,9 @@ int mx_expect_send(struct mx_oracle *o, const struct mx_combo *c, void *context,
 	bool silent = c->send == MX_INJECT || c->send == MX_INJECTDATA;
 	uint64_t flags = c->send == MX_SENDMSG ? c->tx_flags : silent ? 0 : c->tx_default;
 
-	if ((flags & FI_MULTICAST) && o->multicast) /* the address is not a group's */
-		return -FI_EINVAL;
+	if (flags & FI_MULTICAST) /* B10: the address is a peer's, and a connection has no groups */
+		return o->msg || (flags & (FI_FENCE | FI_DELIVERY_COMPLETE)) ? -FI_EBADFLAGS
+									     : -FI_EINVAL;
 	if (flags & ~all_of(tx_taken, COUNT(tx_taken)))
 		return -FI_EBADFLAGS;
 	if ((silent || (flags & FI_INJECT)) && c->len > o->inject_size)

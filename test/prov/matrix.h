@@ -66,7 +66,7 @@ struct mx_entry {
 };
 
 struct mx_oracle {
-	bool tx_selective, rx_selective, multicast;
+	bool tx_selective, rx_selective, msg;
 	size_t inject_size;
 	struct mx_post posted[MX_QUEUE];
 	struct mx_sent sent[MX_QUEUE];

@@ -297,6 +297,8 @@ static void test_E11_errors_and_peeking(void)
 	CU_ASSERT_EQUAL(fi_eq_readerr(f.a.eq, &err, 0), -FI_EAGAIN);
 	CU_ASSERT_EQUAL(fx_connect(&f, &f.a, NULL, 0), 0);
 	/* with its request unread, no event of the listener is left when it closes */
+	CU_ASSERT_EQUAL(fi_eq_sread(f.peq, &event, &entry, sizeof(entry), FX_MS, FI_PEEK),
+			sizeof(entry));
 	CU_ASSERT_EQUAL(fi_close(&f.pep->fid), 0);
 	f.pep = NULL;
 	CU_ASSERT_EQUAL(fi_eq_read(f.peq, &event, &entry, sizeof(entry), 0), -FI_EAGAIN);

@@ -351,7 +351,7 @@ static void open_pair(struct pair *p, unsigned int which)
 			      0);
 	p->o.tx_selective = opt.tx_bind;
 	p->o.rx_selective = opt.rx_bind;
-	p->o.multicast = p->f.info->caps & FI_MULTICAST;
+	p->o.msg = opt.msg;
 	p->o.inject_size = MX_INJECT_SIZE;
 	p->tx = malloc((size_t)TX_SLOTS * BYTES);
 	p->rx = calloc(RX_SLOTS, BYTES);

@@ -92,9 +92,9 @@ static void test_A2_too_many_pieces_are_refused(void)
 
 static void test_A3_sendmsg_refuses_other_flags(void)
 {
-	static const uint64_t bad[] = {
-		FI_TRIGGER, FI_COMMIT_COMPLETE, FI_MATCH_COMPLETE, FI_MULTI_RECV,
-		FI_PEEK,    1ull << 40,		FI_MULTICAST};
+	static const uint64_t bad[] = {FI_TRIGGER,	  FI_COMMIT_COMPLETE,
+				       FI_MATCH_COMPLETE, FI_MULTI_RECV,
+				       FI_PEEK,		  1ull << 40};
 	struct fi_msg msg = {0};
 	struct fx f;
 
