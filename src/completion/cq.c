@@ -136,11 +136,11 @@ static bool stash_fill(struct pmf_cq *cq)
 		if (cq->next_feed >= nfeeds)
 			cq->next_feed = 0;
 		feed = atomic_load_explicit(&cq->feed[cq->next_feed++], memory_order_relaxed);
-		if (rte_ring_empty(feed->ring))
-			continue;
-		cq->stash_head = 0;
 		n = rte_ring_dequeue_zc_burst_elem_start(feed->ring, sizeof(struct pmf_cqe),
 							 PMF_CQ_STASH, &at, NULL);
+		if (!n)
+			continue;
+		cq->stash_head = 0;
 		pmf_tsan_take(feed->ring);
 		memcpy(cq->stash, at.ptr1, at.n1 * sizeof(struct pmf_cqe));
 		if (pmf_unlikely(n != at.n1))
