@@ -92,7 +92,7 @@ dnf_names()
 # Installs what is missing of $@. Returns 1, having said what is wanted, where that is not possible.
 install_packages()
 {
-	local missing log=${PMF_LOGS:-/tmp}/apt-$$.log
+	local missing
 
 	if ! command -v apt-get >/dev/null; then
 		warn "no apt-get here; wanted (dnf names): $(dnf_names "$@" | tr '\n' ' ')"
@@ -104,11 +104,19 @@ install_packages()
 		warn "not root, so these are not installed: apt-get install $missing"
 		return 1
 	fi
-	say "installing $missing"
-	export DEBIAN_FRONTEND=noninteractive
 	# shellcheck disable=SC2086  # a list of words
+	apt_install $missing
+}
+
+# Installs or upgrades $@, as root, whoever else holds dpkg's lock just now.
+apt_install()
+{
+	local log=${PMF_LOGS:-/tmp}/apt-$$.log
+
+	say "installing $*"
+	export DEBIAN_FRONTEND=noninteractive
 	if { apt-get -o DPkg::Lock::Timeout=600 update -q &&
-		apt-get -o DPkg::Lock::Timeout=600 install -y -q --no-install-recommends $missing; } \
+		apt-get -o DPkg::Lock::Timeout=600 install -y -q --no-install-recommends "$@"; } \
 		>"$log" 2>&1 </dev/null; then
 		rm -f "$log"
 		return 0

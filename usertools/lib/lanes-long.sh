@@ -20,4 +20,8 @@ lane_mp_long()
 	PMF_LONG=1 suite plain mp --num-processes 1 --timeout-multiplier 60
 }
 
-lane_dts_long() { PMF_LONG=1 dts dts-long -m long; }
+lane_dts_long()
+{
+	install_packages hpcc lammps || skip "packages are missing"
+	PMF_LONG=1 dts dts-long -m long
+}
