@@ -19,7 +19,7 @@ PROGRAM = ['fi_pingpong', '-p', PROVIDER, '-c']
 
 def pingpong(link, pmf_run, port, options=('-S', 'all'), kind='rdm', timeout=120, **how):
     """Runs both ends; returns (server, client) when both have ended well."""
-    a, b = link.ends[:2]
+    a, b = link.ends
     options = ('-e', kind, *options)
     server = pmf_run(a, *PROGRAM, *options, '-B', port, **how)
     wait_until(lambda: listens(port, a.net) or not server.running(), 20, 'the server listens')
