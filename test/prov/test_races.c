@@ -108,6 +108,7 @@ static void cancel_races(struct fx_opt opt, bool multi)
 	unsigned int count = rounds(12500);
 	size_t min = 57; /* two messages fit into a buffer */
 	struct cancel r = {.multi = multi, .from = FI_ADDR_UNSPEC, .state = dice()};
+	double end = fx_now_ms() + 10000;
 
 	opt.counters = true;
 	fx_open(&r.f, &opt);
@@ -116,8 +117,12 @@ static void cancel_races(struct fx_opt opt, bool multi)
 	CU_ASSERT_EQUAL(fi_setopt(&r.f.b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &min,
 				  sizeof(min)),
 			0);
-	for (unsigned int i = 0; i < count; i++)
+	/* on a loaded machine, where a round takes many milliseconds, not all of them */
+	for (unsigned int i = 0; i < count; i++) {
 		one_round(&r);
+		if (r.taken && r.canceled && fx_now_ms() > end)
+			break;
+	}
 	CU_ASSERT(fx_stays_empty(&r.f, r.f.b.rxcq));
 	CU_ASSERT(r.taken > 0 && r.canceled > 0);
 	CU_ASSERT_EQUAL(fi_cntr_read(r.f.b.rxcntr), r.taken);
