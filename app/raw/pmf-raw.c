@@ -46,6 +46,8 @@ static void help(void)
 	       "  --warmup N        round trips before the clock starts (1000)\n"
 	       "  --touch WORD      none; copy: written from and read into 64 MB that is walked\n"
 	       "                    through; sum: written so, and added up by the receiver (none)\n"
+	       "  --room N          bytes of a frame's buffer, where a driver wants more\n"
+	       "                    than the frame\n"
 	       "  --port N          DPDK's number of the port (0)\n"
 	       "  --timeout TIME    for an answer of the other side (10)\n"
 	       "  --yield N         sched_yield after N empty polls, 0: never (100)\n"
@@ -57,6 +59,7 @@ static void help(void)
 struct raw_main {
 	struct raw_options work;
 	uint64_t port;
+	uint64_t room;
 	uint64_t json;
 	uint64_t verbose;
 	uint64_t help;
@@ -105,6 +108,9 @@ static int set_option(struct raw_main *m, const char *name, const char *value)
 	case 'p':
 		rc = perf_value_count(value, 1023, &m->port);
 		break;
+	case 'r':
+		rc = perf_value_size(value, RAW_ROOM_MAX, &m->room);
+		break;
 	case 'y':
 		rc = perf_value_count(value, 1000000000, &v);
 		o->yield = (uint32_t)v;
@@ -136,8 +142,8 @@ static int parse(struct raw_main *m, int argc, char *argv[])
 		{"mode", 1, NULL, 0},	 {"size", 1, NULL, 0},	  {"count", 1, NULL, 0},
 		{"seconds", 1, NULL, 0}, {"warmup", 1, NULL, 0},  {"touch", 1, NULL, 0},
 		{"port", 1, NULL, 0},	 {"timeout", 1, NULL, 0}, {"yield", 1, NULL, 0},
-		{"format", 1, NULL, 0},	 {"verbose", 0, NULL, 0}, {"help", 0, NULL, 0},
-		{NULL, 0, NULL, 0},
+		{"format", 1, NULL, 0},	 {"room", 1, NULL, 0},	  {"verbose", 0, NULL, 0},
+		{"help", 0, NULL, 0},	 {NULL, 0, NULL, 0},
 	};
 	int c, at;
 
@@ -205,7 +211,7 @@ static int run(const struct raw_main *m, int n_eal, char *argv[])
 		return -1;
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
-	rc = raw_port_open(&port, (uint16_t)m->port, m->work.size);
+	rc = raw_port_open(&port, (uint16_t)m->port, m->work.size, (uint32_t)m->room);
 	if (rc == 0) {
 		rc = raw_work(&port, &m->work, &result, &stop);
 		raw_port_close(&port);

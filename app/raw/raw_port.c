@@ -28,8 +28,8 @@ static int configure(struct raw_port *p, uint32_t size, uint16_t *descs)
 	rc = rte_eth_dev_info_get(p->id, &info);
 	if (rc)
 		return perf_fail("port %u says nothing of itself: %s", p->id, rte_strerror(-rc));
-	/* Links such as memif take large frames but know one MTU only. */
-	if (mtu > RTE_ETHER_MTU && info.max_mtu >= mtu)
+	/* Links such as memif and af_packet take large frames but know one MTU only. */
+	if (mtu > RTE_ETHER_MTU && info.max_mtu >= mtu && info.max_rx_pktlen >= size)
 		conf.rxmode.mtu = mtu;
 	rc = rte_eth_dev_configure(p->id, 1, 1, &conf);
 	if (rc)
@@ -60,7 +60,7 @@ static int start(struct raw_port *p, const uint16_t *descs)
 	return 0;
 }
 
-int raw_port_open(struct raw_port *p, uint16_t id, uint32_t size)
+int raw_port_open(struct raw_port *p, uint16_t id, uint32_t size, uint32_t room)
 {
 	uint16_t descs[2];
 
@@ -69,11 +69,11 @@ int raw_port_open(struct raw_port *p, uint16_t id, uint32_t size)
 	memset(&p->peer, 0xff, sizeof(p->peer));
 	if (!rte_eth_dev_is_valid_port(id))
 		return perf_fail("there is no port %u: name a device by --vdev or -a", id);
-	/* af_packet wants 2176 bytes of room whatever the frames are. */
-	p->pool = rte_pktmbuf_pool_create(
-		"raw", POOL_SIZE, POOL_CACHE, 0,
-		(uint16_t)(RTE_PKTMBUF_HEADROOM + (size < 2048 ? 2048 : size + 64)),
-		(int)rte_socket_id());
+	/* af_packet wants 2176 bytes whatever the frames are, and as much as its own are set to. */
+	room = RTE_MAX(room, size < 2048 ? 2048 : size + 64);
+	p->pool = rte_pktmbuf_pool_create("raw", POOL_SIZE, POOL_CACHE, 0,
+					  (uint16_t)(RTE_PKTMBUF_HEADROOM + room),
+					  (int)rte_socket_id());
 	if (!p->pool)
 		return perf_fail("no memory for %d frames of %u bytes: %s", POOL_SIZE, size,
 				 rte_strerror(rte_errno));

@@ -18,11 +18,17 @@ struct raw_port {
 	struct rte_ether_addr peer; /* broadcast until it has answered */
 };
 
+enum {
+	RAW_ROOM_MAX = 65535 - RTE_PKTMBUF_HEADROOM,
+};
+
 /**
  * Configure and start the port for frames of up to size bytes in one segment.
+ * @param room  least bytes of a frame's buffer, where a driver wants more than the frame; up to
+ *              RAW_ROOM_MAX
  * @return 0; -1 with perf_error() set
  */
-int raw_port_open(struct raw_port *p, uint16_t id, uint32_t size);
+int raw_port_open(struct raw_port *p, uint16_t id, uint32_t size, uint32_t room);
 
 void raw_port_close(struct raw_port *p);
 

@@ -76,6 +76,7 @@ dnf_names()
 		pkg-config) echo pkgconf-pkg-config ;;
 		libdpdk-dev) echo dpdk-devel ;;
 		dpdk-dev) echo dpdk-tools ;;
+		gnuplot-nox) echo gnuplot ;;
 		libfabric-dev) echo libfabric-devel ;;
 		libfabric-bin) echo libfabric ;;
 		libcunit1-dev) echo CUnit-devel ;;

@@ -6,7 +6,7 @@
 # and the whole system over real links.
 
 test_packages=("${build_packages[@]}" libcunit1-dev python3-pytest iproute2 iputils-ping
-	procps util-linux dpdk-dev openmpi-bin netpipe-openmpi python3-mpi4py)
+	procps util-linux dpdk-dev gnuplot-nox openmpi-bin netpipe-openmpi python3-mpi4py)
 
 lane_packages()
 {
