@@ -93,8 +93,12 @@ int perf_stats_show(struct perf_session *s, bool all)
 
 static void print_peer(const struct pmf_peer_info *p)
 {
-	printf("%.64s to %.64s: %.16s, round trip %.3f us, window %u, under way %u, frame %u\n",
-	       p->local, p->peer, p->state, (double)p->srtt_ns / 1e3, p->cwnd, p->inflight, p->mtu);
+	printf("%.64s to %.64s: %.16s, round trip %.3f us, window %u.%03u, under way %u, "
+	       "frame %u\n",
+	       p->local, p->peer, p->state, (double)p->srtt_ns / 1e3, p->cwnd, p->cwnd_fraction,
+	       p->inflight, p->mtu);
+	printf("  in queues %.3f us of %.3f aimed at, %" PRIu64 " packets marked\n",
+	       (double)p->queue_ns / 1e3, (double)p->target_ns / 1e3, p->tx_marked);
 	printf("  tx %" PRIu64 " messages, %" PRIu64 " bytes, %" PRIu64 " packets, %" PRIu64
 	       " again, %" PRIu64 " time-outs\n",
 	       p->tx_msgs, p->tx_bytes, p->tx_packets, p->tx_retrans, p->timeouts);

@@ -34,14 +34,17 @@ struct pmf_stat {
 
 /* One peer of one endpoint of the domain's port. Counters are this flow's. */
 struct pmf_peer_info {
-	char local[64];	   /* "10.99.0.1:4000", "[fd00::1]:4000" */
-	char peer[64];	   /* the same of the other end */
-	char state[16];	   /* "idle", "open", ... */
-	uint64_t srtt_ns;  /* smoothed round trip; 0: not measured yet */
-	uint32_t cwnd;	   /* congestion window, packets */
-	uint32_t inflight; /* packets sent and not acknowledged */
-	uint32_t mtu;	   /* message bytes of the largest frame in use */
-	uint32_t reserved; /* 0 */
+	char local[64];		/* "10.99.0.1:4000", "[fd00::1]:4000" */
+	char peer[64];		/* the same of the other end */
+	char state[16];		/* "idle", "open", ... */
+	uint64_t srtt_ns;	/* smoothed round trip; 0: not measured yet */
+	uint32_t cwnd;		/* congestion window, packets */
+	uint32_t inflight;	/* packets sent and not acknowledged */
+	uint32_t mtu;		/* message bytes of the largest frame in use */
+	uint32_t cwnd_fraction; /* and thousandths of a packet */
+	uint64_t queue_ns;	/* mean time in queues of the network in the last round trip */
+	uint64_t target_ns;	/* what congestion control lets it be */
+	uint64_t tx_marked;	/* packets that came back with a congestion mark */
 	uint64_t tx_msgs, tx_bytes, tx_packets, tx_retrans, timeouts;
 	uint64_t rx_msgs, rx_bytes, rx_packets, rx_dups;
 };

@@ -72,7 +72,11 @@ static void peer_info(const struct pmf_peer_view *v, struct pmf_peer_info *out)
 	pmf_addr_text(&v->peer, out->peer, sizeof(out->peer));
 	memcpy(out->state, v->state, sizeof(out->state));
 	out->srtt_ns = v->srtt;
-	out->cwnd = v->cwnd;
+	out->cwnd = v->cwnd / 1000;
+	out->cwnd_fraction = v->cwnd % 1000;
+	out->queue_ns = v->queue;
+	out->target_ns = v->target;
+	out->tx_marked = v->stats.tx_marked;
 	out->inflight = v->inflight;
 	out->mtu = v->mtu_payload;
 	out->tx_msgs = v->stats.tx_msgs;

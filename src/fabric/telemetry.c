@@ -121,7 +121,11 @@ static void peer_to(struct peers *p, const struct pmf_peer_view *v)
 	rte_tel_data_add_dict_string(one, "peer", pmf_addr_text(&v->peer, text, sizeof(text)));
 	rte_tel_data_add_dict_string(one, "state", v->state);
 	add_u64(one, "srtt_ns", v->srtt);
-	add_u64(one, "cwnd", v->cwnd);
+	add_u64(one, "cwnd", v->cwnd / 1000);
+	add_u64(one, "cwnd_fraction", v->cwnd % 1000);
+	add_u64(one, "queue_ns", v->queue);
+	add_u64(one, "target_ns", v->target);
+	add_u64(one, "tx_marked", v->stats.tx_marked);
 	add_u64(one, "inflight", v->inflight);
 	add_u64(one, "mtu", v->mtu_payload);
 	add_u64(one, "tx_packets", v->stats.tx_packets);

@@ -21,11 +21,12 @@
 	(10 * PMF_NS_PER_MS) /* without a pass before control callers let a worker in \
 			      */
 
-#define WINDOW 512 /* packets in flight of one flow */
+#define WINDOW 1024 /* packets in flight of one flow */
 #define ACK_EVERY 16
 #define RX_CREDIT (1024 * 1024)
 #define FIRST_CREDIT (64 * 1024)
 #define MIN_RTO (2 * PMF_NS_PER_MS)
+#define QUEUE_AIM (6 * PMF_NS_PER_US)
 #define MAX_RTO (500 * PMF_NS_PER_MS)
 
 const struct pmf_stat_desc pmf_engine_stat_desc[] = {PMF_ENGINE_STATS(PMF_STAT_DESC)};
@@ -77,6 +78,8 @@ static void conf_flow(struct pmf_engine *e)
 	f->rx_credit = PMF_MIN(RX_CREDIT, PMF_MAX(c->unexpected_bytes / 2, 4096u));
 	f->first_credit = PMF_MIN(FIRST_CREDIT, f->rx_credit);
 	f->max_payload = e->port->max_payload;
+	f->queue_aim = QUEUE_AIM;
+	f->looks = &e->looks;
 	e->window = f->window;
 	e->window_mask = f->window - 1;
 }

@@ -74,6 +74,7 @@ struct pmf_engine {
 	const struct pmf_conf *conf;
 	uint32_t window, window_mask;
 	uint32_t idle_rx; /* passes in a row that received nothing */
+	bool rx_more;	  /* the last look for frames took all that it could */
 	bool manual_acks; /* the reader drives: two empty passes flush acknowledgements */
 	struct pmf_eflowq ready, acks, actives;
 	struct pmf_epq eps, orphans;
@@ -104,6 +105,7 @@ struct pmf_engine {
 	uint32_t resets;
 
 	struct pmf_flow_conf fconf;
+	struct pmf_looks looks;
 	struct pmf_contact_key key;
 	struct rte_hash *by_name;   /* struct pmf_flow_name → struct pmf_eflow */
 	struct pmf_ep **ep_of_port; /* 65,536 */

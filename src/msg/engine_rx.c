@@ -442,8 +442,11 @@ bool pmf_engine_receive(struct pmf_engine *e, pmf_ns_t now)
 {
 	struct rte_mbuf *m[PMF_BURST];
 	struct pmf_frame f;
-	uint16_t n = pmf_queue_rx(e->q, m, PMF_BURST, now);
+	uint16_t n;
 
+	pmf_looks_note(&e->looks, now, e->rx_more);
+	n = pmf_queue_rx(e->q, m, PMF_BURST, now);
+	e->rx_more = n == PMF_BURST;
 	for (uint16_t i = 0; i < n; i++) {
 		if (i + 1 < n)
 			__builtin_prefetch(rte_pktmbuf_mtod(m[i + 1], void *));

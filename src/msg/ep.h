@@ -135,7 +135,9 @@ struct pmf_peer_view {
 	struct pmf_addr local, peer;
 	char state[16];
 	pmf_ns_t srtt;
-	uint32_t cwnd, inflight; /* packets */
+	pmf_ns_t queue, target; /* of congestion control; queue 0: not measured lately */
+	uint32_t cwnd;		/* thousandths of a packet */
+	uint32_t inflight;	/* packets */
 	uint16_t mtu_payload;
 	struct pmf_flow_stats stats;
 };

@@ -132,7 +132,9 @@ static void view_peer(const struct pmf_eflow *ef, struct pmf_peer_view *v)
 	v->peer = ef->peer;
 	snprintf(v->state, sizeof(v->state), "%s", pmf_flow_state_name[f->state]);
 	v->srtt = f->rtt.srtt;
-	v->cwnd = f->cc.cwnd >> 8;
+	v->cwnd = (uint32_t)((uint64_t)f->cc.cwnd * 1000 / PMF_CC_ONE);
+	v->queue = f->cc.queue != UINT32_MAX ? f->cc.queue : 0;
+	v->target = f->cc.target;
 	v->inflight = f->inflight;
 	v->mtu_payload = f->mtu;
 	v->stats = ef->stats;

@@ -1,71 +1,216 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Plain congestion control: RFC 5681 counted in packets. The struct belongs to one flow.
+ * Congestion control by delay: what is reckoned once a round trip, and what losses do. The struct
+ * belongs to one flow.
  */
 #include "proto/cc.h"
 
-#define ONE 256u	   /* one packet */
+#define ONE PMF_CC_ONE
 #define INITIAL_WINDOW 10u /* packets, RFC 6928 */
+#define LEAST (ONE / 256)  /* some hundred peers may meet at one port */
+#define PACED 1500u	   /* ns between packets, to be kept; less is not worth a timer */
+#define SCALE 48u	   /* ns of target for the root of each ns between two sends */
+#define SCALE_MOST (60 * PMF_NS_PER_US)
+#define STREAK_PLAIN 5u /* rounds without a queue before the step begins to double */
+#define STREAK_MOST 16u
+#define AIM_LEAST (1 * PMF_NS_PER_US)
+#define ROUND_LEAST (1 * PMF_NS_PER_US)
+#define QUIET_LATELY (6 * PMF_NS_PER_MS)
+#define MANY_TRIED 64u /* packets over which the share of lost ones is looked at */
+#define MANY_LOST 4u   /* one in so many is more than a bad wire loses */
 
-void pmf_cc_init(struct pmf_cc *cc, uint32_t window)
+/* The largest number whose square is at most @p v. */
+static uint32_t root(uint64_t v)
 {
+	uint64_t r = 0;
+
+	for (uint64_t bit = 1ull << 31; bit != 0; bit >>= 1)
+		if ((r + bit) * (r + bit) <= v)
+			r += bit;
+	return (uint32_t)r;
+}
+
+void pmf_cc_init(struct pmf_cc *cc, uint32_t window, pmf_ns_t aim)
+{
+	memset(cc, 0, sizeof(*cc));
 	cc->max = PMF_MIN(window, UINT32_MAX / ONE) * ONE;
 	cc->cwnd = PMF_MIN(INITIAL_WINDOW * ONE, cc->max);
 	cc->ssthresh = cc->max;
-	cc->acked = 0;
-	cc->recovery_end = 0;
-	cc->next_send = 0;
+	cc->aim = (uint32_t)PMF_MAX(aim, AIM_LEAST);
+	cc->target = cc->aim;
+	cc->queue = cc->least = UINT32_MAX;
 }
 
-/* No pacing here: next_send stays 0. */
-void pmf_cc_on_send(struct pmf_cc *cc, uint32_t inflight, pmf_ns_t now)
+/*
+ * A flow that sends less than a packet in a round trip hears late, and as often as it sends: it
+ * does as much less each time, or all of them would swing. In 1/65536.
+ */
+static uint32_t gain(const struct pmf_cc *cc)
 {
-	(void)cc;
-	(void)inflight;
-	(void)now;
+	return PMF_MIN(PMF_MAX(cc->cwnd, ONE / 16), ONE);
 }
 
-void pmf_cc_on_ack(struct pmf_cc *cc, uint32_t acked, uint32_t inflight, pmf_ns_t rtt, uint32_t ce,
-		   pmf_ns_t now)
+/*
+ * The rarer a flow sends, the longer a queue it allows: so those that send less than others are the
+ * last to give way, and where many meet, where queues vary more, the target is higher. Counted by
+ * time between sends, not by window, it holds alike for near and far peers.
+ */
+static void set_target(struct pmf_cc *cc)
 {
-	uint64_t cwnd = cc->cwnd;
+	int64_t queue = cc->queue != UINT32_MAX ? cc->queue : (int64_t)cc->target;
+	uint64_t apart;
 
-	(void)rtt;
-	(void)now;
-	if (pmf_unlikely(ce != 0)) {
-		/* Half a packet less for each mark: all marked halves the window in a round trip.
-		 */
-		uint64_t less = (uint64_t)ce * (ONE / 2), floor = PMF_MIN(2 * ONE, cc->max);
-
-		cwnd = cwnd > floor + less ? cwnd - less : PMF_MIN(cwnd, floor);
-		cc->cwnd = (uint32_t)cwnd;
-		cc->ssthresh = cc->cwnd;
-		return;
-	}
-	/* A window that was not used proves nothing about the path (RFC 7661). */
-	if (cwnd == cc->max || 2 * ONE * ((uint64_t)inflight + acked) < cwnd)
-		return;
-	if (cwnd < cc->ssthresh) {
-		cwnd += (uint64_t)acked * ONE;
+	/* Where packets go out evenly, a longer round trip is no reason to send less: it is one
+	 * here, in part, which keeps flows from swinging.
+	 */
+	queue = (int64_t)cc->target + (queue - (int64_t)cc->target) * gain(cc) / (2 * (int64_t)ONE);
+	apart = ((cc->base + (uint64_t)PMF_MAX(queue, 0)) << 16) / cc->cwnd;
+	cc->target = cc->aim + cc->base / 16 + PMF_MIN((uint64_t)SCALE * root(apart), SCALE_MOST);
+	if (cc->cwnd < cc->ssthresh)
+		apart /= 2;
+	if (apart > PACED) {
+		cc->interval = (uint32_t)PMF_MIN(apart, UINT32_MAX);
 	} else {
-		cc->acked += acked;
-		if (cc->acked * (uint64_t)ONE >= cwnd) {
-			cc->acked = 0;
-			cwnd += ONE;
-		}
+		cc->interval = 0;
+		cc->next_send = 0;
 	}
-	cc->cwnd = (uint32_t)PMF_MIN(cwnd, cc->max);
+}
+
+static void decrease(struct pmf_cc *cc)
+{
+	uint64_t cut = 0;
+
+	if (cc->queue > cc->target)
+		cut = ((cc->queue - cc->target) << 14) / (cc->base + cc->target);
+	if (cc->queue > 2 * cc->target)
+		cut += ((cc->queue - 2 * cc->target) << 16) / (cc->base + cc->queue) / 2;
+	if (cc->marks != 0)
+		cut = PMF_MAX(cut, cc->alpha / 2);
+	cut = PMF_MIN(cut, ONE / 2) * gain(cc) / ONE;
+	cc->cwnd = (uint32_t)PMF_MAX(cc->cwnd - ((cc->cwnd * cut) >> 16), PMF_MIN(LEAST, cc->max));
+	cc->ssthresh = PMF_MIN(cc->ssthresh, cc->cwnd);
+	cc->streak = 0;
+}
+
+static void increase(struct pmf_cc *cc)
+{
+	uint64_t small = PMF_MIN(cc->cwnd, ONE), step = ONE, most = cc->cwnd / 8;
+
+	if (2 * ONE * (uint64_t)cc->most < cc->cwnd || cc->cwnd < cc->ssthresh)
+		return;
+	if (cc->queue != UINT32_MAX)
+		step = ((cc->target - cc->queue) << 14) / (cc->base + cc->target) * small / ONE *
+		       small / ONE;
+	/* No queue for several rounds: others have stopped, or the way was never full. */
+	if (cc->least > cc->target / 4)
+		cc->streak = 0;
+	else if (cc->streak < STREAK_MOST)
+		cc->streak++;
+	if (cc->streak > STREAK_PLAIN)
+		step <<= cc->streak - STREAK_PLAIN;
+	cc->cwnd = (uint32_t)PMF_MIN(cc->cwnd + PMF_MIN(step, most) + 8, cc->max);
+}
+
+/* What the round has brought, as means. */
+static void sum_up(struct pmf_cc *cc)
+{
+	uint32_t share;
+
+	cc->queue = UINT32_MAX;
+	if (cc->samples != 0) {
+		cc->queue = (uint32_t)PMF_MIN(cc->queued / cc->samples, UINT32_MAX - 1);
+		cc->smooth = (uint32_t)((int64_t)cc->smooth +
+					((int64_t)cc->queue - (int64_t)cc->smooth) * gain(cc) /
+						(2 * (int64_t)ONE));
+	}
+	if (cc->acked != 0) {
+		share = (uint32_t)PMF_MIN(((uint64_t)cc->marks << 16) / cc->acked, ONE);
+		cc->alpha += share / 8 - cc->alpha / 8;
+	}
+	cc->tried += cc->acked;
+	if (cc->tried > 4 * MANY_TRIED) {
+		cc->tried /= 2;
+		cc->lost /= 2;
+	}
+}
+
+void pmf_cc_round(struct pmf_cc *cc, pmf_ns_t base, pmf_ns_t now)
+{
+	bool starting;
+
+	cc->base = base;
+	sum_up(cc);
+	starting = cc->cwnd < cc->ssthresh && cc->least <= cc->target / 4;
+	if (cc->marks != 0 || (cc->queue != UINT32_MAX && cc->queue > cc->target && !starting))
+		decrease(cc);
+	else
+		increase(cc);
+	if (cc->least < cc->target / 4)
+		cc->quiet_at = now;
+	set_target(cc);
+	cc->round_end = now + PMF_MAX(cc->base + cc->smooth, ROUND_LEAST);
+	cc->queued = 0;
+	cc->least = UINT32_MAX;
+	cc->samples = cc->acked = cc->marks = cc->most = 0;
+}
+
+void pmf_cc_pause(struct pmf_cc *cc, pmf_ns_t now)
+{
+	if (cc->interval == 0 || now - cc->quiet_at < QUIET_LATELY)
+		return;
+	/* Whole intervals, or all would go on at the same moment. */
+	cc->next_send = PMF_MAX(cc->next_send, now) +
+			((cc->base + cc->target) / cc->interval + 1) * cc->interval;
+}
+
+/* A path that loses much without delay has a limit of its own, or hardly any room for a queue. */
+static bool loses_many(struct pmf_cc *cc)
+{
+	bool many;
+
+	cc->lost++;
+	if (cc->tried < MANY_TRIED)
+		return false;
+	many = cc->lost * MANY_LOST > cc->tried;
+	cc->tried = cc->lost = 0;
+	return many;
+}
+
+static void remember(struct pmf_cc *cc)
+{
+	cc->undo_cwnd = cc->cwnd;
+	cc->undo_ssthresh = cc->ssthresh;
+	cc->undo_left = 1;
 }
 
 void pmf_cc_on_loss(struct pmf_cc *cc, pmf_psn_t psn, pmf_psn_t next, bool timeout, pmf_ns_t now)
 {
+	bool reduce = loses_many(cc) || timeout || cc->queue > cc->target;
+
 	(void)now;
 	if (psn >= cc->recovery_end) {
-		cc->ssthresh = PMF_MIN(PMF_MAX(cc->cwnd / 2, 2 * ONE), cc->max);
-		cc->cwnd = PMF_MIN(cc->cwnd, cc->ssthresh);
 		cc->recovery_end = next;
+		cc->undo_left = 0;
+		if (reduce)
+			remember(cc);
+	} else if (cc->undo_left != 0) {
+		cc->undo_left++;
+		reduce = false;
+	} else if (timeout) {
+		remember(cc);
 	}
+	/* Below one packet is a matter of delay: only that tells how many others there are. */
+	if (reduce)
+		cc->cwnd = cc->ssthresh = PMF_MAX(cc->cwnd / 2, PMF_MIN(cc->cwnd, ONE));
 	if (timeout)
-		cc->cwnd = PMF_MIN(ONE, cc->max);
+		cc->cwnd = PMF_MIN(cc->cwnd, ONE);
+}
+
+void pmf_cc_on_spurious(struct pmf_cc *cc)
+{
+	if (cc->undo_left == 0 || --cc->undo_left != 0)
+		return;
+	cc->cwnd = PMF_MAX(cc->cwnd, cc->undo_cwnd);
+	cc->ssthresh = PMF_MAX(cc->ssthresh, cc->undo_ssthresh);
 }

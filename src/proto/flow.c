@@ -65,10 +65,9 @@ void pmf_flow_init(struct pmf_flow *f, const struct pmf_flow_conf *conf,
 	f->tx_window = PMF_MIN(PMF_OPENING_WINDOW, conf->window);
 	f->mtu = PMF_MIN(PMF_WIRE_MIN_PAYLOAD, conf->max_payload);
 	f->rx_limit = f->rx_told = conf->rx_credit >> PMF_CREDIT_SHIFT;
-	f->reo_mult = 1;
 	f->last_rx = now;
 	f->rx_aborted = UINT64_MAX;
-	pmf_cc_init(&f->cc, conf->window);
+	pmf_cc_init(&f->cc, conf->window, conf->queue_aim);
 	pmf_rtt_init(&f->rtt);
 	for (unsigned int q = 0; q < PMF_QUEUES; q++)
 		STAILQ_INIT(&f->txq[q].items);

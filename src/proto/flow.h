@@ -20,6 +20,7 @@
 
 #include "pmf_common.h"
 #include "proto/cc.h"
+#include "proto/looks.h"
 #include "proto/rtt.h"
 #include "proto/wheel.h"
 #include "proto/wire.h"
@@ -43,6 +44,8 @@ struct pmf_flow_conf {
 	uint64_t rx_credit;    /* message cost that a peer may have unreturned here, bytes */
 	uint64_t first_credit; /* the grant in a challenge, bytes, at most rx_credit */
 	uint16_t max_payload;  /* UDP payload that the port bears, at least PMF_WIRE_MIN_PAYLOAD */
+	pmf_ns_t queue_aim;    /* time in queues that a flow which is alone allows */
+	const struct pmf_looks *looks; /* how often the caller looks for frames; NULL: always */
 };
 
 /* Kinds of an item. */
@@ -109,31 +112,33 @@ extern const char *const pmf_flow_state_name[PMF_FLOW_STATES];
 
 struct pmf_flow_active; /* windows of a flow that has something in flight; flow_active.h */
 
-#define PMF_FLOW_STATS(X)                                                                        \
-	X(tx_packets, "packets", "data packets sent, first time")                                \
-	X(tx_bytes, "bytes", "message bytes sent, first time")                                   \
-	X(tx_msgs, "messages", "messages sent whole and acknowledged")                           \
-	X(tx_retrans, "packets", "data packets sent again")                                      \
-	X(tx_spurious, "packets", "sent again although the first copy had arrived")              \
-	X(tx_acks, "packets", "acknowledgements sent alone")                                     \
-	X(tx_probes, "packets", "probes sent")                                                   \
-	X(tx_hellos, "packets", "hellos sent")                                                   \
-	X(tx_announced, "messages", "messages announced first")                                  \
-	X(tx_held, "messages", "eager messages that the peer asked to hold")                     \
-	X(timeouts, "times", "retransmission timeouts")                                          \
-	X(tail_probes, "times", "tail loss probes")                                              \
-	X(credit_stalls, "times", "sending stopped for want of credit")                          \
-	X(mtu_raised, "times", "path MTU proven larger")                                         \
-	X(mtu_fell, "times", "path MTU fell back")                                               \
-	X(rx_packets, "packets", "data packets accepted")                                        \
-	X(rx_bytes, "bytes", "message bytes accepted")                                           \
-	X(rx_msgs, "messages", "messages begun by the peer")                                     \
-	X(rx_dups, "packets", "dropped: received before")                                        \
-	X(rx_outside, "packets", "dropped: outside the window")                                  \
-	X(rx_ahead, "packets", "held ahead of order")                                            \
-	X(rx_bad, "packets", "dropped: not acceptable in this state")                            \
-	X(rx_ce, "packets", "received with a congestion mark")                                   \
-	X(rx_held, "messages", "messages that found no memory here and were held at the sender") \
+#define PMF_FLOW_STATS(X)                                                                          \
+	X(tx_packets, "packets", "data packets sent, first time")                                  \
+	X(tx_bytes, "bytes", "message bytes sent, first time")                                     \
+	X(tx_msgs, "messages", "messages sent whole and acknowledged")                             \
+	X(tx_retrans, "packets", "data packets sent again")                                        \
+	X(tx_spurious, "packets", "sent again although the first copy had arrived")                \
+	X(tx_marked, "packets", "sent, and seen by the peer with a congestion mark")               \
+	X(rtt_unsure, "times", "round trips that say nothing of the path: a side was not looking") \
+	X(tx_acks, "packets", "acknowledgements sent alone")                                       \
+	X(tx_probes, "packets", "probes sent")                                                     \
+	X(tx_hellos, "packets", "hellos sent")                                                     \
+	X(tx_announced, "messages", "messages announced first")                                    \
+	X(tx_held, "messages", "eager messages that the peer asked to hold")                       \
+	X(timeouts, "times", "retransmission timeouts")                                            \
+	X(tail_probes, "times", "tail loss probes")                                                \
+	X(credit_stalls, "times", "sending stopped for want of credit")                            \
+	X(mtu_raised, "times", "path MTU proven larger")                                           \
+	X(mtu_fell, "times", "path MTU fell back")                                                 \
+	X(rx_packets, "packets", "data packets accepted")                                          \
+	X(rx_bytes, "bytes", "message bytes accepted")                                             \
+	X(rx_msgs, "messages", "messages begun by the peer")                                       \
+	X(rx_dups, "packets", "dropped: received before")                                          \
+	X(rx_outside, "packets", "dropped: outside the window")                                    \
+	X(rx_ahead, "packets", "held ahead of order")                                              \
+	X(rx_bad, "packets", "dropped: not acceptable in this state")                              \
+	X(rx_ce, "packets", "received with a congestion mark")                                     \
+	X(rx_held, "messages", "messages that found no memory here and were held at the sender")   \
 	X(rx_resets, "packets", "reset hints received")
 
 struct pmf_flow_stats {

@@ -39,9 +39,9 @@ struct pmf_flow_active {
 	struct pmf_pktlist lost; /* to be sent again */
 	uint32_t mask;		 /* window - 1 */
 	uint32_t sack_from;	 /* slot offset at which the next list of ranges begins */
-	pmf_ns_t *times;	 /* when a transmission left, 2 × window; 0: not known */
-	uint64_t *rx_map;	 /* a bit per packet ahead of order */
-	uint64_t *tx_map;	 /* a bit per packet acknowledged selectively */
+	pmf_ns_t *times;  /* when a transmission left, and its size, 2 × window; 0: not known */
+	uint64_t *rx_map; /* a bit per packet ahead of order */
+	uint64_t *tx_map; /* a bit per packet acknowledged selectively */
 	struct pmf_txpkt pkt[] PMF_CACHE_ALIGNED;
 };
 
@@ -97,13 +97,23 @@ static inline void pmf_pktlist_remove(struct pmf_flow_active *a, struct pmf_pktl
 		a->pkt[p->next].prev = p->prev;
 }
 
-/** Note when the transmission that is about to get txno_next leaves. */
-static inline void pmf_times_set(struct pmf_flow_active *a, uint64_t txno, pmf_ns_t now)
+/* An entry of times also tells how large the packet was, 0 for one without records. */
+#define PMF_TIMES_SHIFT 58
+#define PMF_TIMES_MASK ((1ull << PMF_TIMES_SHIFT) - 1)
+static inline unsigned int pmf_times_class(uint32_t size)
 {
-	a->times[txno & (2 * (uint64_t)a->mask + 1)] = now;
+	return size ? PMF_MIN(1 + size / 256, 63u) : 0;
 }
 
-/** @return when @p txno left, 0 if that is not known any more */
+/** Note when the transmission that is about to get txno_next leaves. */
+static inline void pmf_times_set(struct pmf_flow_active *a, uint64_t txno, uint32_t size,
+				 pmf_ns_t now)
+{
+	a->times[txno & (2 * (uint64_t)a->mask + 1)] =
+		(uint64_t)pmf_times_class(size) << PMF_TIMES_SHIFT | now;
+}
+
+/** @return the entry of @p txno, 0 if that is not known any more */
 static inline pmf_ns_t pmf_times_get(const struct pmf_flow_active *a, uint64_t txno, uint64_t next)
 {
 	return next - txno > 2 * (uint64_t)a->mask ? 0

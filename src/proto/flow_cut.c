@@ -211,10 +211,17 @@ static void launch(struct pmf_flow *f, struct pmf_txpkt *p, pmf_ns_t now)
 	pmf_pktlist_append(f->active, &f->active->sent, p);
 	f->inflight++;
 	f->sent_last = now;
-	pmf_flow_sent(f, now);
-	pmf_cc_on_send(&f->cc, f->inflight, now);
+	pmf_flow_sent(f, p->size, now);
+	pmf_cc_on_send(&f->cc, now);
 	if (f->loss_kind != PMF_LOSS_REORDER)
 		pmf_flow_loss_arm(f);
+}
+
+/* The peer need not wait for more: the window is used up, or lets out a packet at a time. */
+static inline bool asks_for_answer(const struct pmf_flow *f)
+{
+	return !pmf_cc_has_room(&f->cc, f->inflight + 1u) ||
+	       (f->cc.interval != 0 && f->cc.cwnd < 16 * PMF_CC_ONE);
 }
 
 /* Header without selective acknowledgement. @return its size */
@@ -222,6 +229,8 @@ static size_t data_header(const struct pmf_flow *f, struct pmf_hdr *hdr, pmf_ns_
 {
 	if (pmf_likely(!f->intro)) {
 		pmf_flow_fill(f, hdr, PMF_PT_DATA, now);
+		if (asks_for_answer(f))
+			hdr->flags |= PMF_HF_ANSWER;
 		return sizeof(struct pmf_wire_data);
 	}
 	pmf_flow_fill(f, hdr, PMF_PT_OPEN, now);

@@ -9,12 +9,24 @@
 
 #define REO_KEEP \
 	16 /* recoveries after which a widened reordering window is narrowed (RFC 8985 §6.2) */
-#define BIG_TRIES 2 /* a packet above the floor lost this often hints at the path MTU */
+#define DUP_THRESH 3 /* later transmissions, RFC 8985 §6.2 */
+#define BIG_TRIES 2  /* a packet above the floor lost this often hints at the path MTU */
+
+/* A packet was overtaken, and had not been lost. */
+static void reordered(struct pmf_flow *f)
+{
+	if (f->reo_mult == 0) {
+		f->reo_mult = 1;
+		f->reo_keep = REO_KEEP;
+	}
+}
 
 /* A packet went out again although its first copy had arrived: allow for more reordering. */
 static void spurious(struct pmf_flow *f)
 {
 	f->stats->tx_spurious++;
+	pmf_cc_on_spurious(&f->cc);
+	reordered(f);
 	if (f->reo_mult != UINT8_MAX)
 		f->reo_mult++;
 	f->reo_keep = REO_KEEP;
@@ -45,6 +57,7 @@ uint32_t pmf_flow_release(struct pmf_flow *f, uint32_t n)
 {
 	struct pmf_flow_active *a = f->active;
 	uint32_t acked = 0;
+	bool late = false; /* the packet before has been sent once only */
 
 	for (; n != 0; n--) {
 		uint32_t slot = (uint32_t)f->una & a->mask;
@@ -52,8 +65,12 @@ uint32_t pmf_flow_release(struct pmf_flow *f, uint32_t n)
 		struct pmf_itemq *q = &f->txq[p->queue].items;
 
 		acked += pmf_flow_pkt_acked(f, p);
-		if (pmf_unlikely(p->state == PMF_PKT_SACKED))
+		if (pmf_unlikely(p->state == PMF_PKT_SACKED)) {
 			pmf_map_clear(a->tx_map, slot);
+			if (late)
+				reordered(f);
+		}
+		late = p->state == PMF_PKT_SENT && p->tries == 1;
 		p->state = PMF_PKT_FREE;
 		f->una++;
 		for (unsigned int ends = p->ends; ends != 0; ends--) {
@@ -95,9 +112,14 @@ static void reneged(struct pmf_flow *f)
 	f->lost++;
 }
 
-static pmf_ns_t reorder_window(const struct pmf_flow *f)
+/* How much later than others @p p may come. Nothing, on a path that keeps the order, once several
+ * that were sent later have had the time to arrive.
+ */
+static pmf_ns_t reorder_window(const struct pmf_flow *f, const struct pmf_txpkt *p)
 {
-	return PMF_MIN(f->rtt.min / 4 * f->reo_mult, f->rtt.srtt);
+	if (f->reo_mult == 0 && f->acked_txno - p->txno >= DUP_THRESH)
+		return 0;
+	return PMF_MIN(f->rtt.min / 4 * PMF_MAX(f->reo_mult, 1), f->rtt.srtt);
 }
 
 static void mark_lost(struct pmf_flow *f, struct pmf_txpkt *p, bool timeout, pmf_ns_t now)
@@ -106,7 +128,7 @@ static void mark_lost(struct pmf_flow *f, struct pmf_txpkt *p, bool timeout, pmf
 	pmf_psn_t psn = f->una + (((uint32_t)(p - a->pkt) - (uint32_t)f->una) & a->mask);
 
 	if (psn >= f->cc.recovery_end && f->reo_keep != 0 && --f->reo_keep == 0)
-		f->reo_mult = 1;
+		f->reo_mult = 0;
 	pmf_pktlist_remove(a, &a->sent, p);
 	pmf_pktlist_append(a, &a->lost, p);
 	p->state = PMF_PKT_LOST;
@@ -127,7 +149,8 @@ void pmf_flow_loss_arm(struct pmf_flow *f)
 		f->loss_at = PMF_NS_NEVER;
 	} else if (pmf_likely(!f->tail_probed && f->rtt.srtt != 0)) {
 		f->loss_kind = PMF_LOSS_TAIL;
-		f->loss_at = f->sent_last + f->pto;
+		/* Where sends are spaced out, the next one will show what has arrived. */
+		f->loss_at = PMF_MAX(f->sent_last + f->pto, f->cc.next_send);
 	} else {
 		rto = pmf_rtt_rto(&f->rtt, f->conf->min_rto, f->conf->max_rto);
 		f->loss_kind = PMF_LOSS_RTO;
@@ -143,7 +166,7 @@ void pmf_flow_loss_arm(struct pmf_flow *f)
 static void detect(struct pmf_flow *f, pmf_ns_t now)
 {
 	struct pmf_flow_active *a = f->active;
-	pmf_ns_t age = PMF_MAX(f->rtt.srtt, f->rack_rtt) + reorder_window(f);
+	pmf_ns_t rtt = PMF_MAX(f->rtt.srtt, f->rack_rtt), age;
 
 	f->loss_kind = PMF_LOSS_TAIL;
 	while (a->sent.head != PMF_PKT_NONE) {
@@ -151,6 +174,7 @@ static void detect(struct pmf_flow *f, pmf_ns_t now)
 
 		if (pmf_likely(p->txno >= f->acked_txno))
 			break;
+		age = rtt + reorder_window(f, p);
 		if (p->sent_at + age > now) {
 			f->loss_kind = PMF_LOSS_REORDER;
 			f->loss_at = p->sent_at + age;
@@ -163,39 +187,72 @@ static void detect(struct pmf_flow *f, pmf_ns_t now)
 	pmf_flow_loss_arm(f);
 }
 
-/* The echo of a transmission number gives an exact round trip. @return it, 0: none */
+/*
+ * How long a packet waited in queues at least: what a host may have added before it looked is taken
+ * off. @return PMF_NS_NEVER: not known, for the packet or its acknowledgement met a host that had
+ * not looked for long, or because its size tells nothing
+ */
+static pmf_ns_t in_queues(struct pmf_flow *f, uint64_t times, pmf_ns_t rtt, uint8_t wait,
+			  pmf_ns_t now)
+{
+	const struct pmf_looks *p = f->conf->looks;
+	pmf_ns_t host = (pmf_ns_t)wait << PMF_LOOKS_SHIFT;
+
+	if (!pmf_base_take(&f->base, (uint8_t)(times >> PMF_TIMES_SHIFT), rtt, now))
+		return PMF_NS_NEVER;
+	if (p) {
+		host += 2 * p->gap;
+		if ((times & PMF_TIMES_MASK) <= p->stalled)
+			wait = PMF_LOOKS_LATE;
+	}
+	if (pmf_unlikely(wait == PMF_LOOKS_LATE)) {
+		f->stats->rtt_unsure++;
+		return PMF_NS_NEVER;
+	}
+	host += f->base.min;
+	return rtt > host ? rtt - host : 0;
+}
+
+/*
+ * The echo of a transmission number gives an exact round trip. @return the time in queues, or
+ * PMF_NS_NEVER
+ */
 static pmf_ns_t take_echo(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now)
 {
 	uint64_t txno = pmf_extend32(hdr->ack_txno, f->txno_next);
-	pmf_ns_t sent = pmf_times_get(f->active, txno, f->txno_next), rtt, held;
+	uint64_t times = pmf_times_get(f->active, txno, f->txno_next);
+	pmf_ns_t sent = times & PMF_TIMES_MASK, held = (pmf_ns_t)hdr->ack_delay << 6, rtt;
 
 	f->acked_txno = txno;
-	held = (pmf_ns_t)hdr->ack_delay << 6;
 	if (sent == 0 || hdr->ack_delay == UINT32_MAX || now < sent + held)
-		return 0;
+		return PMF_NS_NEVER;
 	rtt = PMF_MAX(now - sent - held, 1u);
 	f->rack_rtt = rtt;
 	pmf_rtt_sample(&f->rtt, rtt, now);
 	f->pto = 2 * f->rtt.srtt + f->conf->ack_delay;
-	return rtt;
+	return in_queues(f, times, rtt, hdr->wait, now);
 }
 
 void pmf_flow_on_ack(struct pmf_flow *f, const struct pmf_hdr *hdr, uint32_t ahead, pmf_ns_t now)
 {
 	bool newer = pmf_ahead32(hdr->ack_txno, f->acked_txno) > 0;
 	uint32_t acked = 0, ce;
-	pmf_ns_t rtt = 0;
+	pmf_ns_t queued = PMF_NS_NEVER;
 
 	if (newer)
-		rtt = take_echo(f, hdr, now);
+		queued = take_echo(f, hdr, now);
 	if (ahead != 0) {
 		f->holds_told = hdr->holds;
 		acked = pmf_flow_release(f, ahead);
 		if (pmf_unlikely(pmf_pkt(f->active, f->una)->state == PMF_PKT_SACKED))
 			reneged(f);
 	}
-	if (pmf_unlikely(hdr->nsack != 0))
+	if (pmf_unlikely(hdr->nsack != 0)) {
 		acked += pmf_flow_sack_take(f, hdr);
+		/* What is not told may have arrived all the same. */
+		if (hdr->nsack == PMF_WIRE_MAX_SACK)
+			reordered(f);
+	}
 	if (acked == 0 && !newer)
 		return;
 	if (acked != 0) {
@@ -205,7 +262,8 @@ void pmf_flow_on_ack(struct pmf_flow *f, const struct pmf_hdr *hdr, uint32_t ahe
 		f->peer_ce += (uint16_t)ce;
 		f->tail_probed = false;
 		f->rtt.backoff = 0;
-		pmf_cc_on_ack(&f->cc, acked, f->inflight, rtt, ce, now);
+		f->stats->tx_marked += ce;
+		pmf_cc_on_ack(&f->cc, acked, f->inflight, f->base.min, queued, ce, now);
 	}
 	detect(f, now);
 	if (pmf_unlikely(f->blocked && f->una == f->psn_next))

@@ -55,7 +55,8 @@ void pmf_flow_item_done(struct pmf_flow *f, struct pmf_item *item, int status);
 /* flow_tx.c */
 void pmf_flow_fill(const struct pmf_flow *f, struct pmf_hdr *hdr, uint8_t type, pmf_ns_t now);
 void pmf_flow_fill_open(const struct pmf_flow *f, struct pmf_hdr *hdr);
-void pmf_flow_sent(struct pmf_flow *f, pmf_ns_t now);
+/** @param size of the records, 0: none */
+void pmf_flow_sent(struct pmf_flow *f, uint32_t size, pmf_ns_t now);
 /** A PROBE, padded to @p size if that is more. @return length */
 size_t pmf_flow_probe(struct pmf_flow *f, uint8_t flags, size_t size, pmf_ns_t now, uint8_t *buf,
 		      size_t cap);

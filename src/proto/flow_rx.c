@@ -47,6 +47,8 @@ static enum pmf_verdict rx_data(struct pmf_flow *f, const struct pmf_hdr *hdr, u
 		f->stats->rx_ce++;
 		pmf_flow_ack_soon(f);
 	}
+	if (hdr->flags & PMF_HF_ANSWER)
+		f->rx_unacked = (uint16_t)f->conf->ack_every;
 	if (pmf_likely(ahead == 0)) {
 		*psn = f->rcv_next;
 		return PMF_RX_NEXT;
@@ -135,6 +137,11 @@ enum pmf_verdict pmf_flow_rx(struct pmf_flow *f, const struct pmf_hdr *hdr, uint
 	if (pmf_likely(pmf_ahead32(hdr->txno, f->rx_txno) > 0)) {
 		f->rx_txno = pmf_extend32(hdr->txno, f->rx_txno);
 		f->rx_at = now;
+		f->rx_wait = pmf_looks_wait(f->conf->looks);
+		if (pmf_unlikely((hdr->flags ^ f->phase) & PMF_HF_PHASE)) {
+			f->phase ^= PMF_HF_PHASE;
+			pmf_cc_pause(&f->cc, now);
+		}
 	}
 	if (pmf_ahead32(hdr->credit, f->tx_limit) > 0)
 		pmf_flow_credit_raise(f, pmf_extend32(hdr->credit, f->tx_limit));

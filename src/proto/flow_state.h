@@ -50,6 +50,7 @@ struct pmf_flow_mtu {
 	uint8_t tries;	  /* of this size */
 	uint8_t big_lost; /* packets above the floor lost again since one was acknowledged */
 	uint64_t txno;	  /* of the probe */
+	pmf_ns_t since;	  /* the size in use is in doubt, and probed for */
 	pmf_ns_t at;	  /* the probe's timeout, or when the search may begin again */
 };
 
@@ -105,9 +106,12 @@ struct pmf_flow {
 	uint64_t rx_off, rx_total; /* the eager message under way from the peer */
 	uint64_t rx_aborted;	   /* message that the peer aborted last */
 	struct pmf_rtt rtt;
+	struct pmf_base base;
 	pmf_ns_t rack_rtt; /* last measured */
 	pmf_ns_t sent_last;
-	uint8_t reo_mult; /* of a quarter of the least round trip */
+	uint8_t rx_wait;  /* of rx_txno, for us to look; units of 256 ns */
+	uint8_t phase;	  /* PMF_HF_PHASE as the peer sent it last */
+	uint8_t reo_mult; /* of a quarter of the least round trip; 0: no packet was ever late */
 	uint8_t reo_keep; /* recoveries until it falls back */
 	bool bound;	  /* the peer's incarnation is known */
 	bool want_ahead;  /* a packet ahead of order met no active part */
@@ -145,10 +149,10 @@ struct pmf_flow {
 	uint32_t bad_steps; /* state changes that are not allowed; stays 0 */
 };
 
-/* What every packet touches: four lines, the last of them the queue of messages. */
+/* What every packet touches: these lines, but for the second of cc, and the queue of messages. */
 static_assert(offsetof(struct pmf_flow, rx_txno) == 1 * PMF_CACHE_LINE, "lines are as drawn");
 static_assert(offsetof(struct pmf_flow, cc) == 2 * PMF_CACHE_LINE, "lines are as drawn");
-static_assert(offsetof(struct pmf_flow, conf) == 3 * PMF_CACHE_LINE, "lines are as drawn");
-static_assert(offsetof(struct pmf_flow, txq[1]) == 4 * PMF_CACHE_LINE, "lines are as drawn");
+static_assert(offsetof(struct pmf_flow, loss_at) == 4 * PMF_CACHE_LINE, "lines are as drawn");
+static_assert(offsetof(struct pmf_flow, txq) == 5 * PMF_CACHE_LINE, "lines are as drawn");
 
 #endif

@@ -5,12 +5,15 @@
  */
 #include "proto/flow_private.h"
 
+#define PHASE_SHIFT 23 /* 8.4 ms */
+
 void pmf_flow_fill(const struct pmf_flow *f, struct pmf_hdr *hdr, uint8_t type, pmf_ns_t now)
 {
 	pmf_ns_t delay = (now - f->rx_at) >> 6;
 
 	hdr->type = type;
-	hdr->flags = 0;
+	hdr->flags = now >> PHASE_SHIFT & 1 ? PMF_HF_PHASE : 0;
+	hdr->wait = f->rx_wait;
 	hdr->key = 0;
 	hdr->nsack = 0;
 	hdr->holds = f->holds_made;
@@ -36,10 +39,10 @@ void pmf_flow_fill_open(const struct pmf_flow *f, struct pmf_hdr *hdr)
 }
 
 /* A frame with a transmission number has been made: it carried all that was to be acknowledged. */
-void pmf_flow_sent(struct pmf_flow *f, pmf_ns_t now)
+void pmf_flow_sent(struct pmf_flow *f, uint32_t size, pmf_ns_t now)
 {
 	if (pmf_likely(f->active != NULL))
-		pmf_times_set(f->active, f->txno_next, now);
+		pmf_times_set(f->active, f->txno_next, size, now);
 	f->txno_next++;
 	f->ack_at = PMF_NS_NEVER;
 	f->rx_unacked = 0;
@@ -65,7 +68,7 @@ static size_t ack_alone(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t c
 	n = pmf_wire_put(buf, cap, &hdr);
 	if (n == 0)
 		return 0;
-	pmf_flow_sent(f, now);
+	pmf_flow_sent(f, 0, now);
 	f->stats->tx_acks++;
 	return n;
 }
@@ -77,7 +80,7 @@ size_t pmf_flow_probe(struct pmf_flow *f, uint8_t flags, size_t size, pmf_ns_t n
 	size_t n;
 
 	pmf_flow_fill(f, &hdr, PMF_PT_PROBE, now);
-	hdr.flags = flags;
+	hdr.flags |= flags;
 	if (f->ahead != 0)
 		hdr.nsack = (uint8_t)pmf_flow_sack_list(f, hdr.sack, PMF_WIRE_MAX_SACK);
 	n = pmf_wire_put(buf, cap, &hdr);
@@ -87,7 +90,7 @@ size_t pmf_flow_probe(struct pmf_flow *f, uint8_t flags, size_t size, pmf_ns_t n
 		memset(buf + n, 0, size - n);
 		n = size;
 	}
-	pmf_flow_sent(f, now);
+	pmf_flow_sent(f, 0, now);
 	f->stats->tx_probes++;
 	return n;
 }
@@ -105,7 +108,7 @@ static size_t tx_echo(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap
 
 	f->want &= (uint8_t)~PMF_WANT_ECHO;
 	ack_header(f, &hdr, now);
-	hdr.flags = f->echo_flags;
+	hdr.flags |= f->echo_flags;
 	hdr.ack_txno = f->echo_txno;
 	hdr.ack_delay = (uint32_t)PMF_MIN((now - f->echo_at) >> 6, UINT32_MAX);
 	if (hdr.flags & PMF_HF_RESYNC)
@@ -114,7 +117,7 @@ static size_t tx_echo(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap
 	n = pmf_wire_put(buf, cap, &hdr);
 	if (n == 0)
 		return 0;
-	pmf_flow_sent(f, now);
+	pmf_flow_sent(f, 0, now);
 	f->ack_at = ack_at;
 	f->rx_unacked = unacked;
 	f->stats->tx_acks++;
@@ -126,7 +129,8 @@ static size_t tx_alive_probe(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, siz
 	f->want &= (uint8_t)~PMF_WANT_PROBE;
 	if (f->probe_txno == 0) {
 		f->probe_txno = f->txno_next;
-		pmf_flow_due(f, now);
+		if (f->una == f->psn_next) /* else an answer is due already */
+			pmf_flow_due(f, now);
 	}
 	return pmf_flow_probe(f, 0, 0, now, buf, cap);
 }
@@ -170,11 +174,17 @@ static size_t tx_special(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t 
 	return n;
 }
 
-static inline bool data_ready(const struct pmf_flow *f, pmf_ns_t now)
+/* There is something to send, and but for the time room in the windows. */
+static inline bool has_data(const struct pmf_flow *f)
 {
-	if (!f->active || !pmf_flow_carries_data(f) || !pmf_cc_may_send(&f->cc, f->inflight, now))
+	if (!f->active || !pmf_flow_carries_data(f) || !pmf_cc_has_room(&f->cc, f->inflight))
 		return false;
 	return f->lost != 0 || (f->ready && f->psn_next - f->una < f->tx_window);
+}
+
+static inline bool data_ready(const struct pmf_flow *f, pmf_ns_t now)
+{
+	return now >= f->cc.next_send && has_data(f);
 }
 
 bool pmf_flow_wants_tx(const struct pmf_flow *f, pmf_ns_t now)
@@ -226,8 +236,7 @@ pmf_ns_t pmf_flow_deadline(const struct pmf_flow *f)
 	pmf_ns_t at = PMF_MIN(PMF_MIN(f->ack_at, f->loss_at), f->slow_at);
 
 	/* A window below one packet is kept by spacing sends out. */
-	if (f->cc.next_send != 0 && (f->ready || f->lost) && pmf_flow_carries_data(f) &&
-	    ((uint64_t)f->inflight << 8) < f->cc.cwnd)
+	if (pmf_unlikely(f->cc.next_send != 0) && has_data(f))
 		at = PMF_MIN(at, f->cc.next_send);
 	return at;
 }

@@ -38,7 +38,12 @@ enum pmf_ptype {
 #define PMF_HF_CONNECT \
 	0x10 /* HELLO: asks for a listener, not for an endpoint without connections */
 #define PMF_HF_REFUSED 0x20 /* RESET: answers a hello to a port where nobody takes it */
-#define PMF_HF_KNOWN 0x3f
+#define PMF_HF_ANSWER \
+	0x40 /* OPEN, DATA: to be acknowledged at once, the sender has no window left */
+#define PMF_HF_PHASE                                                                \
+	0x80 /* with a sequence header: changes every 8.4 ms, for all peers at once \
+	      */
+#define PMF_HF_KNOWN 0xff
 
 /*
  * Prefix of every packet:
@@ -86,7 +91,7 @@ static_assert(sizeof(struct pmf_wire_prefix) == 16, "picture and struct agree");
  * +---------------------------------------------------------------+
  * |        credit: limit of message cost, units of 64 bytes       |
  * +-------------------------------+---------------+---------------+
- * |      CE marks received        |  sack ranges  |   reserved    |
+ * |      CE marks received        |  sack ranges  |     wait      |
  * +-------------------------------+---------------+---------------+
  * |    first, from the expected   |     count     |  × sack ranges, first ≥ 1, count ≥ 1
  * +-------------------------------+---------------+
@@ -103,7 +108,7 @@ struct pmf_wire_seq {
 	uint8_t credit[4];
 	uint8_t ce[2];
 	uint8_t nsack[1];
-	uint8_t reserved[1];
+	uint8_t wait[1];
 };
 static_assert(sizeof(struct pmf_wire_seq) == 28, "picture and struct agree");
 
@@ -137,8 +142,9 @@ struct pmf_hdr {
 	uint16_t ce;
 	uint64_t conn;
 	uint32_t psn, txno, ack, ack_txno;
-	uint32_t ack_delay;  /* units of 64 ns */
-	uint32_t credit;     /* units of 64 bytes; CHALLENGE: the first grant */
+	uint32_t ack_delay; /* units of 64 ns */
+	uint32_t credit;    /* units of 64 bytes; CHALLENGE: the first grant */
+	uint8_t wait; /* of the frame acknowledged, for its receiver to look; units of 256 ns */
 	const uint8_t *body; /* records, into the packet */
 	uint32_t body_len;
 	uint16_t port; /* the sender's endpoint (HELLO, OPEN, RESET, MULTICAST) */
@@ -180,6 +186,7 @@ static inline void pmf_wire_get_seq(const struct pmf_wire_data *w, struct pmf_hd
 	hdr->ack_delay = pmf_get32(w->seq.ack_delay);
 	hdr->credit = pmf_get32(w->seq.credit);
 	hdr->ce = pmf_get16(w->seq.ce);
+	hdr->wait = w->seq.wait[0];
 }
 
 /**
@@ -220,7 +227,7 @@ static inline void pmf_wire_put_seq(struct pmf_wire_data *w, const struct pmf_hd
 	pmf_put32(w->seq.credit, hdr->credit);
 	pmf_put16(w->seq.ce, hdr->ce);
 	w->seq.nsack[0] = hdr->nsack;
-	w->seq.reserved[0] = 0;
+	w->seq.wait[0] = hdr->wait;
 }
 
 /**

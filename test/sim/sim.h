@@ -18,7 +18,7 @@
 #include "pmf_fault.h"
 #include "proto/contact.h"
 
-#define SIM_MAX_NODES 64
+#define SIM_MAX_NODES 80
 #define SIM_MAX_FRAME 9216
 #define SIM_WIRE_OVERHEAD 66 /* preamble, gap, Ethernet, IPv4 and UDP of each frame */
 #define SIM_RING (1u << 17)  /* messages of one stream that may be between push and delivery */
@@ -42,6 +42,7 @@ struct sim_conf {
 	unsigned int nodes;
 	struct pmf_fault fault; /* of each direction of each pair, with seeds of their own */
 	pmf_ns_t delay, jitter; /* one way */
+	pmf_ns_t stall;		/* of each millisecond nodes do nothing for so long */
 	double gbps;		/* of each node's port, both ways */
 	uint64_t queue;		/* bytes that wait at a receiver's port before frames are dropped */
 	uint64_t ecn_mark;	/* bytes that wait there before frames are marked; 0: never */
@@ -142,6 +143,7 @@ struct sim_node {
 	struct pmf_flow_stats flow_stats;
 	struct sim_node_stats stats;
 	struct pmf_wheel wheel;
+	struct pmf_looks looks;		      /* with stalls; otherwise a node always looks */
 	struct sim_flow *flow[SIM_MAX_NODES]; /* by peer */
 	struct sim_flow *slot[SIM_MAX_NODES * 4];
 	struct sim_blocked blocked;
@@ -152,6 +154,7 @@ struct sim_node {
 	uint64_t repost_n;
 	pmf_ns_t repost_at;
 	pmf_ns_t wake_at; /* virtual time */
+	pmf_ns_t delay;	  /* one way to and from it; of two nodes the larger counts */
 	pmf_ns_t port_free,
 		in_free; /* when the port's two directions have sent what they were given */
 };
@@ -161,6 +164,8 @@ void sim_node_start(struct sim_node *n);
 void sim_node_kill(struct sim_node *n);
 void sim_node_rx(struct sim_node *n, struct sim_frame *f);
 void sim_node_wake(struct sim_node *n);
+/** @return when the node goes on that stands still now; 0: it does not */
+pmf_ns_t sim_node_stalled(struct sim_node *n);
 /** Post receives, now. */
 void sim_node_post(struct sim_node *n, uint64_t receives);
 struct sim_flow *sim_node_flow(struct sim_node *n, unsigned int peer);
@@ -255,6 +260,10 @@ struct sim {
 	/* Frames for which it says true vanish. */
 	bool (*eat)(struct sim *s, const struct sim_frame *f, void *arg);
 	void *eat_arg;
+	/* Sees every frame that got a place in the queue before its receiver, and how long it
+	 * waits. */
+	void (*watch)(struct sim *s, const struct sim_frame *f, pmf_ns_t waits, void *arg);
+	void *watch_arg;
 	FILE *trace; /* a line for every frame; NULL: none */
 	bool failed;
 	bool dead_is_fine; /* flows may die in this run */

@@ -251,6 +251,7 @@ void sim_conf_default(struct sim_conf *c)
 		.rx_credit = 1u << 20,
 		.first_credit = 64u << 10,
 		.max_payload = 8972,
+		.queue_aim = 6 * PMF_NS_PER_US,
 	};
 	c->unexpected = 64u << 20;
 	c->held_frames = 2048;
@@ -493,9 +494,9 @@ void sim_print_state(struct sim *s, FILE *f)
 				" credit %" PRIu64 "/%" PRIu64 ", ready %x, want %x, owed %" PRIu64
 				"\n",
 				j, pmf_flow_state_name[fl->state], fl->error, fl->una, fl->psn_next,
-				fl->rcv_next, fl->inflight, fl->lost, fl->mtu, fl->cc.cwnd / 256.0,
-				(double)fl->rtt.srtt / 1e3, fl->tx_cost, fl->tx_limit, fl->ready,
-				fl->want, n->flow[j]->owed);
+				fl->rcv_next, fl->inflight, fl->lost, fl->mtu,
+				fl->cc.cwnd / 65536.0, (double)fl->rtt.srtt / 1e3, fl->tx_cost,
+				fl->tx_limit, fl->ready, fl->want, n->flow[j]->owed);
 		}
 	}
 }

@@ -121,7 +121,10 @@ static bool through_queue(struct sim *s, struct sim_frame *f)
 		}
 	}
 	dst->in_free = PMF_MAX(dst->in_free, at - wire) + wire;
-	f->at = PMF_MAX(dst->in_free, at) + s->conf.delay;
+	f->at = PMF_MAX(dst->in_free, at);
+	if (s->watch != NULL)
+		s->watch(s, f, f->at - at, s->watch_arg);
+	f->at += PMF_MAX(src->delay, dst->delay);
 	if (s->conf.jitter != 0)
 		f->at += sim_mix(s->conf.seed ^ s->seq) % s->conf.jitter;
 	return true;
@@ -190,6 +193,7 @@ void sim_net_send(struct sim *s, struct sim_frame *f)
 static void happen(struct sim *s, const struct sim_event *e)
 {
 	struct sim_frame *f = e->frame;
+	pmf_ns_t until;
 	struct sim_node *n;
 
 	if (f == NULL) {
@@ -197,8 +201,9 @@ static void happen(struct sim *s, const struct sim_event *e)
 		return;
 	}
 	n = &s->node[f->dst];
-
-	if (n->alive && !n->stopped)
+	if (n->alive && !n->stopped && (until = sim_node_stalled(n)) != 0)
+		heap_push(s, until, f, NULL);
+	else if (n->alive && !n->stopped)
 		sim_node_rx(n, f);
 	else
 		sim_frame_put(s, f);
@@ -229,7 +234,11 @@ bool sim_step(struct sim *s, pmf_ns_t until)
 
 		happen(s, &e);
 	} else {
-		sim_node_wake(first);
+		at = sim_node_stalled(first);
+		if (at != 0)
+			first->wake_at = at;
+		else
+			sim_node_wake(first);
 	}
 	return true;
 }

@@ -23,6 +23,25 @@ pmf_ns_t sim_node_now(const struct sim_node *n)
 	return n->sim->now + n->clock;
 }
 
+#define STALL_PERIOD PMF_NS_PER_MS
+
+pmf_ns_t sim_node_stalled(struct sim_node *n)
+{
+	pmf_ns_t since = (n->sim->now + n->id * STALL_PERIOD / 2) % STALL_PERIOD;
+	pmf_ns_t stall = n->sim->conf.stall, now = sim_node_now(n);
+
+	if (stall == 0)
+		return 0;
+	if (since < stall)
+		return n->sim->now - since + stall;
+	if (n->looks.last == now)
+		return 0;
+	/* The first look afterwards, or one of many. */
+	n->looks.last = n->looks.last < now - since ? now - since : now;
+	pmf_looks_note(&n->looks, now, false);
+	return 0;
+}
+
 static void node_arm_wake(struct sim_node *n)
 {
 	pmf_ns_t next = pmf_wheel_next(&n->wheel);
@@ -46,11 +65,13 @@ void sim_node_start(struct sim_node *n)
 	/* Clocks of different machines have nothing in common. */
 	n->clock = sim_mix(n->rnd + 3) >> 16;
 	n->conf = s->conf.flow;
+	n->conf.looks = s->conf.stall ? &n->looks : NULL;
 	n->posted = s->conf.receives;
 	n->memory = n->memory_least = s->conf.unexpected;
 	n->nheld = 0;
 	n->repost_n = 0;
 	n->wake_at = PMF_NS_NEVER;
+	n->delay = s->conf.delay;
 	memset(n->flow, 0, sizeof(n->flow));
 	memset(n->slot, 0, sizeof(n->slot));
 	TAILQ_INIT(&n->blocked);

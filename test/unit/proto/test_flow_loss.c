@@ -316,7 +316,7 @@ static void test_many_gaps(void)
 
 	/* given: every other packet is there */
 	given_open();
-	p.a.f.cc.cwnd = 64 << 8;
+	p.a.f.cc.cwnd = 64 * PMF_CC_ONE;
 	p.filter = lose_odd;
 	push_packets(item, 60);
 	end_work(&p.a);

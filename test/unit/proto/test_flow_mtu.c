@@ -142,7 +142,7 @@ static void check_fall(unsigned int lost_answers)
 	item[0] = push(&p.a, 1000000);
 	for (int i = 1; i < 30; i++)
 		item[i] = push(&p.a, i % 3 ? 4000 : 10);
-	pipe_run(&p, 500 * PMF_NS_PER_MS);
+	pipe_run(&p, 2 * PMF_NS_PER_S);
 	/* then: everything comes in small ones, once */
 	CU_ASSERT_EQUAL(p.a.stats.mtu_fell, 1);
 	CU_ASSERT_EQUAL(p.b.flushes, 1);
@@ -299,7 +299,7 @@ static void test_abort_after_resync(void)
 		pmf_flow_abort(&p.a.f, item[i]);
 		item[i]->buf = NULL;
 	}
-	p.a.f.cc.cwnd = 256;
+	p.a.f.cc.cwnd = PMF_CC_ONE;
 	pipe_run(&p, 100 * PMF_NS_PER_MS);
 	/* then */
 	CU_ASSERT_EQUAL(p.a.canceled, 10);
