@@ -87,7 +87,10 @@ int pmf_port_conf_parse(const char *text, struct pmf_port_conf *conf, char *err,
 	X(mcast_bad, "frames", "dropped: IGMP or MLD, broken or from beyond the link")             \
 	X(fault_lost, "frames", "lost on purpose (FI_PMF_FAULT)")                                  \
 	X(fault_dup, "frames", "doubled on purpose (FI_PMF_FAULT)")                                \
-	X(fault_reordered, "frames", "delayed behind later frames on purpose (FI_PMF_FAULT)")
+	X(fault_reordered, "frames", "delayed behind later frames on purpose (FI_PMF_FAULT)")      \
+	X(fault_delayed, "frames", "delayed by time on purpose (FI_PMF_FAULT)")                    \
+	X(fault_altered, "frames", "altered or cut on purpose (FI_PMF_FAULT)")                     \
+	X(fault_marked, "frames", "marked for congestion on purpose (FI_PMF_FAULT)")
 
 struct pmf_port_stats {
 	PMF_PORT_STATS(PMF_STAT_FIELD)

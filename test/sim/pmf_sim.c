@@ -279,6 +279,7 @@ int main(int argc, char **argv)
 	struct options o = {.messages = 100000, .outstanding = 64};
 	const char *env = getenv("PMF_TEST_SEED"), *scale = getenv("PMF_LONG"), *why;
 	struct timespec ts;
+	char faults[256];
 	bool ok;
 	int opt;
 
@@ -301,9 +302,10 @@ int main(int argc, char **argv)
 	/* The long lane runs the same tests with more of it. */
 	if (scale != NULL && *scale != '\0')
 		o.messages *= 50;
-	printf("pmf-sim: seed %" PRIu64 " (--seed or PMF_TEST_SEED), %" PRIu64
+	pmf_fault_print(&o.conf.fault.conf, faults, sizeof(faults));
+	printf("pmf-sim: --seed %" PRIu64 " (or PMF_TEST_SEED) --fault %s, %" PRIu64
 	       " messages a stream\n",
-	       o.conf.seed, o.messages);
+	       o.conf.seed, faults, o.messages);
 	fflush(stdout);
 	if (sim_init(&sim, &o.conf) != 0)
 		return 2;

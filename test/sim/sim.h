@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "pmf_fault.h"
+#include "pmf_fault_text.h"
 #include "proto/contact.h"
 
 #define SIM_MAX_NODES 80

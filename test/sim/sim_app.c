@@ -236,7 +236,7 @@ void sim_conf_default(struct sim_conf *c)
 	memset(c, 0, sizeof(*c));
 	c->seed = 1;
 	c->nodes = 2;
-	c->fault.span = 1;
+	c->fault.conf.span = 1;
 	c->delay = 5 * PMF_NS_PER_US;
 	c->gbps = 100;
 	c->queue = 16u << 20;
@@ -276,7 +276,7 @@ int sim_init(struct sim *s, const struct sim_conf *conf)
 	for (unsigned int i = 0; i < conf->nodes * conf->nodes; i++) {
 		s->link[i].fault = conf->fault;
 		pmf_fault_reseed(&s->link[i].fault,
-				 sim_mix(conf->fault.seed ^ conf->seed ^ (uint64_t)i << 32));
+				 sim_mix(conf->fault.conf.seed ^ conf->seed ^ (uint64_t)i << 32));
 	}
 	for (unsigned int i = 0; i < conf->nodes; i++) {
 		const uint8_t ip[4] = {10, 99, (uint8_t)(i >> 8), (uint8_t)i};

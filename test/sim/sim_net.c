@@ -148,10 +148,17 @@ static void trace(struct sim *s, const struct sim_frame *f, const char *fate)
 		h.psn, h.txno, h.ack, h.ack_txno, h.nsack, h.holds, h.credit, f->len, fate);
 }
 
+static unsigned int frame_type(const struct sim_frame *f)
+{
+	return f->len > offsetof(struct pmf_wire_prefix, type)
+		       ? f->data[offsetof(struct pmf_wire_prefix, type)]
+		       : 0;
+}
+
 void sim_net_send(struct sim *s, struct sim_frame *f)
 {
 	struct sim_link *l = &s->link[f->src * s->conf.nodes + f->dst];
-	struct pmf_fault_verdict v = {0};
+	struct pmf_fault_verdict v;
 	pmf_ns_t at;
 
 	s->carried++;
@@ -161,14 +168,19 @@ void sim_net_send(struct sim *s, struct sim_frame *f)
 		sim_frame_put(s, f);
 		return;
 	}
-	at = f->at;
-	if ((l->fault.loss | l->fault.dup | l->fault.reorder))
-		v = pmf_fault_next(&l->fault);
-	if (v.drop) {
+	/* Frames meet the faults when they arrive; +1, for 0 is no time. */
+	v = pmf_fault_next(&l->fault, f->len, frame_type(f), f->at + 1);
+	/* What is altered or cut does not get past the UDP checksum. */
+	if (v.drop != PMF_FAULT_PASSES || v.flip != 0 || v.len != f->len) {
 		s->lost++;
 		trace(s, f, "lost");
 		sim_frame_put(s, f);
 		return;
+	}
+	at = v.at - 1;
+	if (v.mark && f->ecn == 2) {
+		f->ecn = 3;
+		s->marked++;
 	}
 	trace(s, f, v.dup ? "twice" : v.behind ? "late" : "");
 	if (v.dup) {

@@ -104,7 +104,7 @@ static void test_slow_receiver_is_not_dead(void)
 	conf.fixed_size = 70000;
 	conf.receives = 1;
 	conf.repost = 3000 * MS;
-	conf.fault.loss = 1u << 28;
+	conf.fault.conf.loss = 1u << 28;
 	conf.flow.dead_after = 2000 * MS;
 	open_sim();
 	sim_add_stream(&sim, 0, 1, 200, 50);
@@ -154,9 +154,9 @@ static void test_small_windows(void)
 	for (uint32_t window = 1; window <= 64; window *= 2) {
 		begin();
 		conf.flow.window = window;
-		conf.fault.loss = conf.fault.dup = 1u << 26;
-		conf.fault.reorder = 1u << 28;
-		conf.fault.span = 60;
+		conf.fault.conf.loss = conf.fault.conf.dup = 1u << 26;
+		conf.fault.conf.reorder = 1u << 28;
+		conf.fault.conf.span = 60;
 		open_sim();
 		both_ways(1000);
 		CU_ASSERT_TRUE(sim_run(&sim, STALL, NULL) && sim_settle(&sim));
