@@ -43,8 +43,8 @@ static const struct param params[] = {
 	     "a "
 	     "thread polls, yields, and sleeps when idle)"),
 	TEXT("FAULT", fault,
-	     "Faults made on purpose, for tests: loss=1%,dup=1%,reorder=5%:20,seed=7 (default: "
-	     "off)"),
+	     "Faults made on purpose, for tests: loss=1%,dup=1%,reorder=5%:20,seed=7 and more, "
+	     "see fi_pmf(7) (default: off)"),
 	TEXT("CAPTURE", capture, "Write all frames to this pcapng file (default: off)"),
 	U32("MEMORY_MB", memory_mb, 0, 1 << 20, 0,
 	    "Memory for packets in megabytes (default: 0, as the ports need)"),
