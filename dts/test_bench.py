@@ -15,7 +15,8 @@ from links import namespaces_allowed
 
 BUILD = pathlib.Path(os.environ.get('PMF_BUILD', ROOT / 'build')).resolve()
 BENCH = ROOT / 'usertools/bench'
-SMALL = ['--quick', '--runs', '1', '--sizes', '8', '--against', 'shm', '--build', BUILD]
+SMALL = ['--quick', '--runs', '1', '--sizes', '8', '--against', 'shm', '--patience', '10',
+         '--build', BUILD]
 
 
 @pytest.fixture(autouse=True)

@@ -69,7 +69,9 @@ KINDS = {('lat', 'both', 1): 'lat', ('bw', 'tx', 1): 'bw', ('rate', 'tx', 1): 'r
 class Bench:
     """The programs, the cores and the run's directory; used by one thread."""
 
-    def __init__(self, root, build, run_dir, cores, duration_ms):
+    def __init__(self, root, build, run_dir, cores, duration_ms, patience):
+        # The tests wait long, since they run on loaded machines; a bench has a quiet one.
+        proc.SLOWER = patience
         self.root, self.build, self.run_dir = root, build, run_dir
         self.cores = cores
         self.duration_ms = duration_ms
