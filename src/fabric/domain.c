@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "fabric/auth.h"
 #include "fabric/info.h"
 #include "fabric/log.h"
 #include "fabric/nosys.h"
@@ -12,6 +13,15 @@
 #include "fabric/telemetry.h"
 #include "msg/addr.h"
 #include "msg/cm.h"
+
+static void domain_free(struct pmf_domain *d)
+{
+	pthread_mutex_destroy(&d->lock);
+	if (d->auth_key)
+		pmf_wipe(d->auth_key, d->auth_key_size);
+	free(d->auth_key);
+	free(d);
+}
 
 static int domain_close(struct fid *fid)
 {
@@ -28,8 +38,7 @@ static int domain_close(struct fid *fid)
 		pmf_unref(&d->eq->refs);
 	}
 	pmf_unref(&d->fabric->refs);
-	pthread_mutex_destroy(&d->lock);
-	free(d);
+	domain_free(d);
 	return 0;
 }
 
@@ -141,12 +150,15 @@ static int domain_make(struct pmf_fabric *f, const struct fi_info *info,
 	TAILQ_INIT(&d->cqs);
 	TAILQ_INIT(&d->cntrs);
 	pthread_mutex_init(&d->lock, NULL);
+	if (!pmf_auth_dup(attr->auth_key, attr->auth_key_size, &d->auth_key, &d->auth_key_size)) {
+		domain_free(d);
+		return -FI_ENOMEM;
+	}
 	rc = pmf_stack_get(conf, d->port, attr->data_progress != FI_PROGRESS_AUTO, d->thread_safe,
 			   &d->progress, err, sizeof(err));
 	if (rc) {
 		pmf_warn(DOMAIN, "%s: %s\n", conf->port[port].name, err);
-		pthread_mutex_destroy(&d->lock);
-		free(d);
+		domain_free(d);
 		return rc;
 	}
 	*out = d;
@@ -159,6 +171,7 @@ int pmf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 	struct pmf_fabric *f = (struct pmf_fabric *)fabric;
 	const struct pmf_conf *conf = pmf_conf_load();
 	struct pmf_domain *d;
+	const char *why;
 	int port, rc;
 
 	if (pmf_forked()) {
@@ -177,6 +190,14 @@ int pmf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 			 info->domain_attr->name);
 		return -FI_ENODATA;
 	}
+	why = pmf_auth_check(info->domain_attr->auth_key, info->domain_attr->auth_key_size);
+	if (why) {
+		pmf_warn(DOMAIN, "fi_domain: domain_attr: %s\n", why);
+		return -FI_EINVAL;
+	}
+	rc = pmf_auth_load(info->domain_attr, conf);
+	if (rc)
+		return rc;
 	rc = domain_make(f, info, conf, port, &d);
 	if (rc)
 		return rc;

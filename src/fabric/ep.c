@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "fabric/auth.h"
 #include "fabric/info.h"
 #include "fabric/log.h"
 #include "fabric/nosys.h"
@@ -300,6 +301,7 @@ int pmf_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fi
 	const char *why = pmf_info_check_ep(info);
 	struct pmf_connreq *req = NULL;
 	struct pmf_ep_attr attr = {0};
+	struct pmf_key_list keys = {0};
 	struct pmf_fep *fep;
 	int rc;
 
@@ -311,10 +313,12 @@ int pmf_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fi
 	if (rc)
 		return rc;
 	attr_from(info, d, &attr);
+	pmf_auth_choose(info->ep_attr, d->auth_key, d->auth_key_size, d->conf, &keys, &attr);
 	rc = pmf_fep_handle(info, &attr, &req);
 	if (rc)
 		return rc;
 	fep = fep_make(d, &attr, &rc);
+	pmf_wipe(&keys, sizeof(keys));
 	if (!fep) {
 		if (req)
 			pmf_cm_reject(req, NULL, 0);

@@ -242,7 +242,10 @@ static struct fi_info *info_make(const struct query *q, enum fi_ep_type type,
 
 	if (!info)
 		return NULL;
-	pmf_info_fill(info, q->hints, type, conf);
+	if (!pmf_info_fill(info, q->hints, type, conf)) {
+		fi_freeinfo(info);
+		return NULL;
+	}
 	if (!port->mcast_ttl)
 		without_multicast(info);
 	if (!choose_addrs(q, ifa, info->caps, &src, &dest)) {

@@ -57,8 +57,9 @@ const char *pmf_info_check_ep(const struct fi_info *info);
 /** The same for fi_srx_context(3). @p a may be NULL. */
 const char *pmf_info_check_rx(const struct fi_rx_attr *a);
 
-/** Set all attributes of @p info but names and addresses. @p hints may be NULL. */
-void pmf_info_fill(struct fi_info *info, const struct fi_info *hints, enum fi_ep_type type,
+/** Set all attributes of @p info but names and addresses. @p hints may be NULL. @return false: no
+ * memory */
+bool pmf_info_fill(struct fi_info *info, const struct fi_info *hints, enum fi_ep_type type,
 		   const struct pmf_conf *conf);
 
 /** @return NULL, or a sentence: the hints ask for what endpoints of @p type do not have. */

@@ -3,6 +3,7 @@
  *
  * Each hint against what is offered, one by one. Pure: no configuration, no environment.
  */
+#include "fabric/auth.h"
 #include "fabric/info.h"
 #include "msg/addr.h"
 #include "msg/transfer.h"
@@ -18,6 +19,8 @@
 
 static const char *check_ep(const struct fi_ep_attr *a)
 {
+	const char *why;
+
 	if (!a)
 		return NULL;
 	CHECK(a->type == FI_EP_UNSPEC || a->type == FI_EP_RDM || a->type == FI_EP_MSG,
@@ -29,8 +32,8 @@ static const char *check_ep(const struct fi_ep_attr *a)
 	CHECK(a->tx_ctx_cnt <= 1, "ep_attr->tx_ctx_cnt is above 1 or FI_SHARED_CONTEXT");
 	CHECK(a->rx_ctx_cnt <= 1 || a->rx_ctx_cnt == FI_SHARED_CONTEXT,
 	      "ep_attr->rx_ctx_cnt is above 1");
-	CHECK(!a->auth_key_size, "ep_attr->auth_key_size is not 0");
-	return NULL;
+	why = pmf_auth_check(a->auth_key, a->auth_key_size);
+	return why;
 }
 
 static const char *check_domain_counts(const struct fi_domain_attr *a)
@@ -62,6 +65,8 @@ static bool progress_ok(enum fi_progress p)
 
 static const char *check_domain(const struct fi_domain_attr *a)
 {
+	const char *why;
+
 	if (!a)
 		return NULL;
 	CHECK((unsigned int)a->threading <= FI_THREAD_ENDPOINT,
@@ -72,8 +77,8 @@ static const char *check_domain(const struct fi_domain_attr *a)
 	      "domain_attr->resource_mgmt is unknown");
 	CHECK((unsigned int)a->av_type <= FI_AV_TABLE, "domain_attr->av_type is unknown");
 	CHECK(!(a->caps & ~PMF_DOMAIN_CAPS), "domain_attr->caps has what is not offered");
-	CHECK(!a->auth_key_size, "domain_attr->auth_key_size is not 0");
-	return check_domain_counts(a);
+	why = pmf_auth_check(a->auth_key, a->auth_key_size);
+	return why ? why : check_domain_counts(a);
 }
 
 static const char *check_tx(const struct fi_tx_attr *a)

@@ -4,6 +4,7 @@
  * The attributes of an info: what the hints ask for where there is a choice, else the
  * configuration's defaults.
  */
+#include "fabric/auth.h"
 #include "fabric/info.h"
 
 /* FI_MR_BASIC and FI_MR_SCALABLE by value: later headers warn about the names. */
@@ -103,7 +104,19 @@ static void fill_domain(struct fi_domain_attr *a, const struct fi_domain_attr *h
 	a->tclass = FI_TC_UNSPEC;
 }
 
-void pmf_info_fill(struct fi_info *info, const struct fi_info *hints, enum fi_ep_type type,
+/* Keys are echoed, so that what was asked for is what is opened. */
+static bool fill_keys(struct fi_info *info, const struct fi_info *hints)
+{
+	const struct fi_domain_attr *d = hints ? hints->domain_attr : NULL;
+	const struct fi_ep_attr *ep = hints ? hints->ep_attr : NULL;
+
+	return (!d || pmf_auth_dup(d->auth_key, d->auth_key_size, &info->domain_attr->auth_key,
+				   &info->domain_attr->auth_key_size)) &&
+	       (!ep || pmf_auth_dup(ep->auth_key, ep->auth_key_size, &info->ep_attr->auth_key,
+				    &info->ep_attr->auth_key_size));
+}
+
+bool pmf_info_fill(struct fi_info *info, const struct fi_info *hints, enum fi_ep_type type,
 		   const struct pmf_conf *conf)
 {
 	info->caps = fill_caps(hints, type);
@@ -112,4 +125,5 @@ void pmf_info_fill(struct fi_info *info, const struct fi_info *hints, enum fi_ep
 	fill_rx(info->rx_attr, hints ? hints->rx_attr : NULL, info->caps, info->mode, conf);
 	fill_ep(info->ep_attr, hints ? hints->ep_attr : NULL, type, info->mode);
 	fill_domain(info->domain_attr, hints ? hints->domain_attr : NULL);
+	return fill_keys(info, hints);
 }

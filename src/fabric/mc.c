@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "fabric/ep.h"
+#include "fabric/log.h"
 #include "fabric/nosys.h"
 #include "msg/addr.h"
 #include "pmd_glue/mcast.h"
@@ -101,6 +102,11 @@ int pmf_ep_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_
 	rc = choose_directions(fep, flags, &attr);
 	if (rc)
 		return rc;
+	if (fep->ep->nauths) {
+		pmf_warn(EP_CTRL, "fi_join: the endpoint has an authorization key, and messages to "
+				  "groups are not authenticated\n");
+		return -FI_EACCES;
+	}
 	pthread_mutex_lock(&fep->domain->lock);
 	attr.eq = pmf_fep_eq(fep);
 	if (!pmf_ep_enabled(fep->ep))

@@ -46,6 +46,13 @@ static const struct param params[] = {
 	     "Faults made on purpose, for tests: loss=1%,dup=1%,reorder=5%:20,seed=7 and more, "
 	     "see fi_pmf(7) (default: off)"),
 	TEXT("CAPTURE", capture, "Write all frames to this pcapng file (default: off)"),
+	TEXT("AUTH_KEY_FILE", auth_key_file,
+	     "File of authorization keys, one a line in hexadecimal: the first seals what is sent, "
+	     "all are accepted; read again when it changes (default: none, packets are not "
+	     "authenticated)"),
+	U32("ENCRYPT", encrypt, 0, 1, 0,
+	    "1: packets that have an authorization key are encrypted, too; alike on all sides "
+	    "(default: 0)"),
 	U32("MEMORY_MB", memory_mb, 0, 1 << 20, 0,
 	    "Memory for packets in megabytes (default: 0, as the ports need)"),
 	U32("DSCP", dscp, 0, 63, 0,

@@ -9,6 +9,7 @@
 #include <rdma/fi_cm.h>
 #include <stdlib.h>
 
+#include "fabric/auth.h"
 #include "fabric/ep.h"
 #include "fabric/info.h"
 #include "fabric/log.h"
@@ -277,20 +278,25 @@ static int open_listener(struct pmf_pep *p, const struct pmf_conf *conf, int por
 		.tx_size = 1,
 		.rx_size = 1,
 	};
+	const struct fi_domain_attr *d = p->info->domain_attr;
+	struct pmf_key_list keys = {0};
 	char err[512] = "";
-	int rc;
+	int rc = pmf_auth_load(d, conf);
 
+	if (rc)
+		return rc;
 	rc = pmf_ep_choose_addr(&conf->port[port], p->info, p->info->addr_format, &attr.addr);
 	if (rc)
 		return rc;
-	rc = pmf_stack_get(conf, (unsigned int)port,
-			   p->info->domain_attr->control_progress != FI_PROGRESS_AUTO, true,
+	rc = pmf_stack_get(conf, (unsigned int)port, d->control_progress != FI_PROGRESS_AUTO, true,
 			   &p->progress, err, sizeof(err));
 	if (rc) {
 		pmf_warn(EP_CTRL, "%s: %s\n", conf->port[port].name, err);
 		return rc;
 	}
+	pmf_auth_choose(p->info->ep_attr, d->auth_key, d->auth_key_size, conf, &keys, &attr);
 	rc = pmf_ep_open(&attr, &p->ep);
+	pmf_wipe(&keys, sizeof(keys));
 	if (rc)
 		pmf_stack_put(&p->progress);
 	return rc;
@@ -328,7 +334,9 @@ int pmf_passive_ep_open(struct fid_fabric *fabric, struct fi_info *info, struct 
 	if (pmf_forked())
 		return -FI_EOPBADSTATE;
 	if (!info || !info->ep_attr || info->ep_attr->type != FI_EP_MSG || !info->domain_attr ||
-	    !pmf_addr_format_ok(info->addr_format))
+	    !pmf_addr_format_ok(info->addr_format) ||
+	    pmf_auth_check(info->ep_attr->auth_key, info->ep_attr->auth_key_size) ||
+	    pmf_auth_check(info->domain_attr->auth_key, info->domain_attr->auth_key_size))
 		return -FI_EINVAL;
 	port = conf ? find_port(conf, info) : -FI_ENODATA;
 	if (port < 0)

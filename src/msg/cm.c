@@ -179,7 +179,7 @@ int pmf_cm_connect(struct pmf_ep *ep, const struct pmf_addr *peer, const void *d
 		err = -FI_EOPBADSTATE;
 		goto out;
 	}
-	ef = pmf_eflow_open(e, ep, peer, now, &err);
+	ef = pmf_eflow_open(e, ep, peer, ep->nauths ? ep->auths[0] : NULL, now, &err);
 	if (!ef) {
 		err = -err;
 		goto out;

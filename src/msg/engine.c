@@ -125,6 +125,7 @@ int pmf_engine_open(struct pmf_queue *q, const struct pmf_conf *conf, struct pmf
 	TAILQ_INIT(&e->shared);
 	STAILQ_INIT(&e->mc_waiting);
 	STAILQ_INIT(&e->mc_sent);
+	TAILQ_INIT(&e->auths);
 	pmf_busy_init(e);
 	LIST_INIT(&e->stalled);
 	pmf_wheel_init(&e->wheel, pmf_clock_ns());

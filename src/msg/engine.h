@@ -21,8 +21,12 @@
 #define PMF_RESET_RATE 1000   /* resets per second at most */
 
 /* A flow as the engine keeps it. */
+struct pmf_seal;
+struct pmf_auth; /* auth.h */
+
 struct pmf_eflow {
 	struct pmf_flow flow;
+	struct pmf_seal *seal; /* NULL: packets have no tags */
 	struct pmf_path path;
 	struct pmf_timer timer;
 	TAILQ_ENTRY(pmf_eflow) ready_link;
@@ -36,8 +40,9 @@ struct pmf_eflow {
 	uint64_t conn;
 	uint16_t local_port; /* its name here; of the listener that took it, or of its endpoint */
 	struct pmf_ep *ep;
-	struct pmf_cm *cm; /* of a connection, else NULL */
-	fi_addr_t fi_addr; /* of the peer in the AV, or FI_ADDR_NOTAVAIL */
+	struct pmf_auth *auth; /* the keys of its seal */
+	struct pmf_cm *cm;     /* of a connection, else NULL */
+	fi_addr_t fi_addr;     /* of the peer in the AV, or FI_ADDR_NOTAVAIL */
 	struct pmf_addr peer;
 	/* the eager message under way from the peer; both NULL: its bytes are thrown away */
 	struct pmf_rx *cur_rx;
@@ -107,8 +112,9 @@ struct pmf_engine {
 	struct pmf_flow_conf fconf;
 	struct pmf_looks looks;
 	struct pmf_contact_key key;
-	struct rte_hash *by_name;   /* struct pmf_flow_name → struct pmf_eflow */
-	struct pmf_ep **ep_of_port; /* 65,536 */
+	TAILQ_HEAD(, pmf_auth) auths; /* rings of authorization keys in use */
+	struct rte_hash *by_name;     /* struct pmf_flow_name → struct pmf_eflow */
+	struct pmf_ep **ep_of_port;   /* 65,536 */
 	void *stub_mem, *block_mem;
 	struct pmf_ended ended;
 	struct pmf_engine_stats stats;
@@ -128,8 +134,9 @@ struct pmf_engine {
 struct pmf_flow_name {
 	struct pmf_addr peer;
 	uint16_t local_port;
+	uint32_t auth; /* its ring's number, 0: the only one of the endpoint, or none */
 };
-static_assert(sizeof(struct pmf_flow_name) == 20, "hashed as bytes");
+static_assert(sizeof(struct pmf_flow_name) == 24, "hashed as bytes");
 
 /* ---- the owner word ---- */
 
@@ -192,10 +199,13 @@ void pmf_engine_flush_acks(struct pmf_engine *e, pmf_ns_t now);
 /* engine_flow.c */
 struct pmf_eflow *pmf_eflow_to(struct pmf_engine *e, struct pmf_ep *ep, fi_addr_t dest,
 			       pmf_ns_t now, int *err);
+/** @param auth  the number of its ring */
 struct pmf_eflow *pmf_eflow_find(struct pmf_engine *e, uint16_t local_port,
-				 const struct pmf_addr *peer);
+				 const struct pmf_addr *peer, uint32_t auth);
+/** @param auth  its ring of keys; NULL: none. @param err  positive errno, set on NULL */
 struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep,
-				 const struct pmf_addr *peer, pmf_ns_t now, int *err);
+				 const struct pmf_addr *peer, struct pmf_auth *auth, pmf_ns_t now,
+				 int *err);
 /** After any call into the flow: completions, death, ready list, timer. @return false: the flow is
  * gone */
 bool pmf_eflow_settle(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now);

@@ -191,6 +191,8 @@ void pmf_cm_receives(struct pmf_engine *e, struct pmf_ep *ep)
 /* What a program is told when its request came to nothing. */
 static int connect_error(int error)
 {
+	if (error == EKEYREJECTED)
+		return FI_EKEYREJECTED;
 	return error == ETIMEDOUT || error == EHOSTUNREACH ? FI_ETIMEDOUT : FI_ECONNREFUSED;
 }
 

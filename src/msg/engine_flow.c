@@ -7,8 +7,11 @@
 #include "msg/engine.h"
 
 #include <rdma/fi_errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "msg/addr.h"
+#include "msg/auth.h"
 #include "pmd_glue/eal.h"
 
 #define REST_LOOKS 16 /* flows looked at in one go */
@@ -17,9 +20,9 @@
 /* ---- names ---- */
 
 struct pmf_eflow *pmf_eflow_find(struct pmf_engine *e, uint16_t local_port,
-				 const struct pmf_addr *peer)
+				 const struct pmf_addr *peer, uint32_t auth)
 {
-	struct pmf_flow_name name = {*peer, local_port};
+	struct pmf_flow_name name = {*peer, local_port, auth};
 	void *ef;
 
 	return rte_hash_lookup_data(e->by_name, &name, &ef) < 0 ? NULL : ef;
@@ -27,7 +30,7 @@ struct pmf_eflow *pmf_eflow_find(struct pmf_engine *e, uint16_t local_port,
 
 void pmf_eflow_unname(struct pmf_engine *e, struct pmf_eflow *ef)
 {
-	struct pmf_flow_name name = {ef->peer, ef->local_port};
+	struct pmf_flow_name name = {ef->peer, ef->local_port, ef->auth ? ef->auth->number : 0};
 
 	if (!ef->named)
 		return;
@@ -63,7 +66,7 @@ static bool slot_set(struct pmf_ep *ep, fi_addr_t a, struct pmf_eflow *ef)
 void pmf_eflow_rename(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_addr *addr,
 		      fi_addr_t old, fi_addr_t fi_addr)
 {
-	struct pmf_eflow *ef = pmf_eflow_find(e, ep->addr.port, addr);
+	struct pmf_eflow *ef = pmf_eflow_find(e, ep->addr.port, addr, 0);
 	struct pmf_rctx *rc = ep->rctx;
 	struct pmf_stub *s;
 	struct pmf_rx *rx;
@@ -118,7 +121,8 @@ static void init_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 	struct pmf_flow_ident id = {.inc = ef->ep->inc,
 				    .local = ef->ep->addr,
 				    .peer = ef->peer,
-				    .connects = ef->ep->type == PMF_EP_MSG};
+				    .connects = ef->ep->type == PMF_EP_MSG,
+				    .tail = ef->seal ? PMF_WIRE_TAG : 0};
 	uint32_t high;
 
 	pmf_random(&high, sizeof(high));
@@ -128,11 +132,11 @@ static void init_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 	pmf_flow_init(&ef->flow, &e->fconf, &id, &ef->stats, now);
 }
 
-/** @param err  positive errno for an error entry, set on NULL */
 struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep,
-				 const struct pmf_addr *peer, pmf_ns_t now, int *err)
+				 const struct pmf_addr *peer, struct pmf_auth *auth, pmf_ns_t now,
+				 int *err)
 {
-	struct pmf_flow_name name = {*peer, ep->addr.port};
+	struct pmf_flow_name name = {*peer, ep->addr.port, auth ? auth->number : 0};
 	struct pmf_eflow *ef = aligned_alloc(PMF_CACHE_LINE, (sizeof(*ef) + 63) & ~(size_t)63);
 
 	*err = FI_ENOMEM;
@@ -152,8 +156,10 @@ struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep,
 		*err = FI_EHOSTUNREACH;
 		goto free_flow;
 	}
-	if (!take_index(e, ef))
+	if (!pmf_auth_begin(e, ef, auth))
 		goto free_flow;
+	if (!take_index(e, ef))
+		goto end_auth;
 	if (rte_hash_add_key_data(e->by_name, &name, ef))
 		goto free_index;
 	ef->named = true;
@@ -174,6 +180,8 @@ free_name:
 	pmf_eflow_unname(e, ef);
 free_index:
 	e->flows[ef->index] = NULL;
+end_auth:
+	pmf_auth_end(e, ef);
 free_flow:
 	free(ef);
 	return NULL;
@@ -198,9 +206,9 @@ struct pmf_eflow *pmf_eflow_to(struct pmf_engine *e, struct pmf_ep *ep, fi_addr_
 	*err = FI_EHOSTUNREACH;
 	if (!peer)
 		return NULL; /* removed between the post and now */
-	ef = pmf_eflow_find(e, ep->addr.port, &peer->addr);
+	ef = pmf_eflow_find(e, ep->addr.port, &peer->addr, 0);
 	if (!ef)
-		ef = pmf_eflow_open(e, ep, &peer->addr, now, err);
+		ef = pmf_eflow_open(e, ep, &peer->addr, ep->nauths ? ep->auths[0] : NULL, now, err);
 	if (ef && !slot_set(ep, dest, ef)) {
 		*err = FI_ENOMEM;
 		return NULL;
@@ -311,11 +319,25 @@ static inline void rearm(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t no
 	pmf_wheel_arm(&e->wheel, &ef->timer, PMF_MAX(at, now + (1u << PMF_WHEEL_SHIFT)));
 }
 
+/* Once a flow, and nothing else tells the user what to look for. */
+static void log_key(struct pmf_engine *e, const struct pmf_eflow *ef)
+{
+	char text[PMF_ADDR_TEXT], line[300];
+
+	snprintf(line, sizeof(line),
+		 "%s does not take our authorization key, or wants one: see auth_key of fi_domain "
+		 "and fi_endpoint, FI_PMF_AUTH_KEY_FILE and FI_PMF_ENCRYPT on both sides",
+		 pmf_addr_text(&ef->peer, text, sizeof(text)));
+	e->conf->log(PMF_LOG_WARN, line);
+}
+
 bool pmf_eflow_settle(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 {
 	pmf_eflow_drain(e, ef);
 	if (pmf_unlikely(ef->flow.state == PMF_FLOW_DEAD)) {
 		e->stats.flows_dead++;
+		if (ef->flow.error == EKEYREJECTED)
+			log_key(e, ef);
 		pmf_eflow_free(e, ef, ef->flow.error);
 		return false;
 	}
@@ -361,5 +383,6 @@ void pmf_eflow_free(struct pmf_engine *e, struct pmf_eflow *ef, int error)
 	TAILQ_REMOVE(&ep->eflows, ef, ep_link);
 	if (ef->cm)
 		pmf_cm_flow_end(e, ef, ef->flow.error);
+	pmf_auth_end(e, ef);
 	free(ef);
 }

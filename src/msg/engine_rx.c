@@ -7,25 +7,46 @@
 
 #include <rdma/fi_errno.h>
 
+#include "msg/auth.h"
+
 /* ---- answers without a flow ---- */
 
-/* Send @p len bytes that stand in @p m to @p to; not for the data path. */
+/*
+ * Send @p len bytes that stand in @p m to @p to, sealed under the key that @p got came with if
+ * there is a ring; not for the data path.
+ */
 static void send_stray(struct pmf_engine *e, struct rte_mbuf *m, size_t len,
-		       const struct pmf_addr *to, uint16_t sport, pmf_ns_t now)
+		       const struct pmf_addr *to, uint16_t sport, const struct pmf_auth *auth,
+		       const struct pmf_hdr *got, pmf_ns_t now)
 {
+	struct pmf_seal_ends ends = {.to_port = to->port};
 	struct pmf_path path;
 
 	if (!len || !pmf_queue_room(e->q) || pmf_path_init(&path, e->port, to, sport)) {
 		rte_pktmbuf_free(m);
 		return;
 	}
+	if (auth) {
+		pmf_path_src(&path, ends.from);
+		memcpy(ends.to, to->ip, sizeof(ends.to));
+		len = pmf_seal_contact(auth->ring, got->key, &ends, rte_pktmbuf_mtod(m, uint8_t *),
+				       len);
+		if (!len) {
+			rte_pktmbuf_free(m);
+			return;
+		}
+	}
 	pmf_frame_send(e->q, &path, m, (uint16_t)len, false, now);
 }
 
-/* Reset the sender of a packet of an unknown connection, or refuse a hello. */
+/*
+ * Reset the sender of a packet of an unknown connection, or refuse a hello. Without a ring for his
+ * key he is told so, which proves nothing to him.
+ */
 static void answer_reset(struct pmf_engine *e, const struct pmf_frame *f, const struct pmf_hdr *hdr,
-			 pmf_ns_t now)
+			 const struct pmf_auth *auth, bool key_refused, pmf_ns_t now)
 {
+	uint8_t flags = key_refused ? PMF_HF_KEY : 0;
 	struct rte_mbuf *m;
 	struct pmf_addr to;
 	uint8_t *p;
@@ -44,14 +65,31 @@ static void answer_reset(struct pmf_engine *e, const struct pmf_frame *f, const 
 	 * hint */
 	pmf_frame_src(f, &to);
 	p = rte_pktmbuf_mtod(m, uint8_t *);
+	e->stats.key_refused += key_refused;
 	if (hdr->type == PMF_PT_HELLO) {
 		to.port = hdr->port;
-		len = pmf_contact_refuse(hdr, f->dst_port, p, e->port->max_payload);
-		e->stats.hello_refused++;
+		len = pmf_contact_refuse(hdr, f->dst_port, flags, p, e->port->max_payload);
+		e->stats.hello_refused += !key_refused;
 	} else {
-		len = pmf_contact_reset(hdr, f->dst_port, p, e->port->max_payload);
+		len = pmf_contact_reset(hdr, f->dst_port, flags, p, e->port->max_payload);
 	}
-	send_stray(e, m, len, &to, f->dst_port, now);
+	send_stray(e, m, len, &to, f->dst_port, key_refused ? NULL : auth, hdr, now);
+}
+
+/* A packet names a connection that is not known here. */
+static void unknown_conn(struct pmf_engine *e, const struct pmf_frame *f, const struct pmf_hdr *hdr,
+			 pmf_ns_t now)
+{
+	const struct pmf_ep *ep = e->ep_of_port[f->dst_port];
+	struct pmf_auth *auth;
+	bool known = true;
+
+	if (ep)
+		known = pmf_auth_find(ep, hdr, &auth);
+	else
+		auth = pmf_auth_any(e, hdr->key);
+	e->stats.drop_no_flow++;
+	answer_reset(e, f, hdr, auth, !known, now);
 }
 
 /* Who takes this hello: a listener those that ask for one, an RDM endpoint the others. */
@@ -70,22 +108,28 @@ static void on_hello(struct pmf_engine *e, const struct pmf_frame *f, const stru
 	uint16_t port = f->dst_port;
 	struct pmf_ep *ep = taker(e, port, hdr);
 	struct pmf_addr src, peer, to;
+	struct pmf_auth *auth;
 	struct pmf_eflow *ef;
 	struct rte_mbuf *m;
 	uint64_t inc;
 	size_t len;
 
+	if (!pmf_auth_hello(e, ep, f, hdr, &auth)) {
+		if (ep)
+			answer_reset(e, f, hdr, NULL, true, now);
+		return;
+	}
 	pmf_frame_src(f, &src);
 	peer = src;
 	peer.port = hdr->port;
-	ef = pmf_eflow_find(e, port, &peer);
+	ef = pmf_eflow_find(e, port, &peer, auth ? auth->number : 0);
 	/* a connection is asked about: it may have been accepted at a listener that is gone */
 	if (ef && (hdr->flags & PMF_HF_VERIFY)) {
 		inc = ef->flow.id.inc;
 	} else if (ep) {
 		inc = ep->inc;
 	} else {
-		answer_reset(e, f, hdr, now);
+		answer_reset(e, f, hdr, auth, false, now);
 		return;
 	}
 	m = pmf_frame_alloc(e->q);
@@ -95,12 +139,27 @@ static void on_hello(struct pmf_engine *e, const struct pmf_frame *f, const stru
 				    ef && ef->conn == hdr->peer_conn, now,
 				    rte_pktmbuf_mtod(m, uint8_t *), e->port->max_payload, &to);
 	e->stats.hello_rx++;
-	send_stray(e, m, len, &to, port, now);
+	send_stray(e, m, len, &to, port, auth, hdr, now);
 }
 
 static bool is_peer(const struct pmf_flow *f, uint64_t inc, uint64_t conn)
 {
 	return f->bound && f->peer_inc == inc && (!f->peer_conn || f->peer_conn == conn);
+}
+
+/*
+ * Whether the cookie of an OPEN lets it in, @p err says what pmf_contact_check() found. @p ef is
+ * the flow with that peer, @p same too if it is with that life of it.
+ */
+static bool cookie_good(int err, const struct pmf_contact *c, const struct pmf_eflow *ef,
+			const struct pmf_eflow *same)
+{
+	/* an old cookie is no reason to stop a flow that it has opened long ago */
+	if (err)
+		return err == -ETIMEDOUT && same && same->flow.bound;
+	if (same)
+		return true;
+	return !ef || c->cookie_time > ef->flow.last_rx;
 }
 
 /*
@@ -111,8 +170,10 @@ static bool is_peer(const struct pmf_flow *f, uint64_t inc, uint64_t conn)
 static struct pmf_eflow *on_open(struct pmf_engine *e, const struct pmf_frame *f,
 				 const struct pmf_hdr *hdr, struct pmf_ep *ep, pmf_ns_t now)
 {
-	struct pmf_contact c;
-	struct pmf_eflow *ef;
+	struct pmf_contact c = {0};
+	struct pmf_seal *fresh;
+	struct pmf_auth *auth;
+	struct pmf_eflow *ef, *same;
 	struct pmf_addr src, peer;
 	int err;
 
@@ -120,31 +181,34 @@ static struct pmf_eflow *on_open(struct pmf_engine *e, const struct pmf_frame *f
 	peer = src;
 	peer.port = hdr->port;
 	err = pmf_contact_check(&e->key, hdr, &src, ep->addr.port, ep->inc, now, &c);
-	ef = pmf_eflow_find(e, ep->addr.port, &peer);
-	if (err) {
-		/* an old cookie is no reason to stop a flow that it has opened long ago */
-		if (err == -ETIMEDOUT && ef && is_peer(&ef->flow, hdr->inc, hdr->my_conn))
-			return ef;
+	if (!pmf_auth_find(ep, hdr, &auth)) {
+		e->stats.drop_key++;
+		return NULL;
+	}
+	ef = pmf_eflow_find(e, ep->addr.port, &peer, auth ? auth->number : 0);
+	same = ef && (!ef->flow.bound || is_peer(&ef->flow, hdr->inc, hdr->my_conn)) ? ef : NULL;
+	if (!cookie_good(err, &c, ef, same)) {
 		e->stats.drop_cookie++;
 		return NULL;
 	}
-	if (ef && ef->flow.bound && !is_peer(&ef->flow, c.inc, c.conn)) {
-		if (c.cookie_time <= ef->flow.last_rx) {
-			e->stats.drop_cookie++;
-			return NULL;
-		}
-		pmf_flow_kill(&ef->flow, FI_ECONNRESET);
-		pmf_eflow_settle(e, ef, now);
-		ef = NULL;
-	}
-	if (!ef && pmf_ended_has(&e->ended, c.inc, c.conn)) {
+	if (!same && pmf_ended_has(&e->ended, c.inc, c.conn)) {
 		e->stats.drop_ended++;
 		return NULL;
 	}
-	if (!ef)
-		ef = pmf_eflow_open(e, ep, &peer, now, &err);
-	if (ef)
+	if (!pmf_auth_open_rx(e, same, auth, f, hdr, ep->inc, &fresh))
+		return NULL;
+	if (err) /* nothing new */
+		return same;
+	if (ef && !same) {
+		pmf_flow_kill(&ef->flow, FI_ECONNRESET);
+		pmf_eflow_settle(e, ef, now);
+	}
+	ef = same ? same : pmf_eflow_open(e, ep, &peer, auth, now, &err);
+	pmf_auth_adopt(ef, fresh);
+	if (ef) {
 		pmf_flow_accept(&ef->flow, &c, now);
+		pmf_auth_bind(ef);
+	}
 	return ef;
 }
 
@@ -344,18 +408,40 @@ static struct pmf_eflow *by_conn(struct pmf_engine *e, uint64_t conn)
 	return pmf_likely(ef && ef->conn == conn) ? ef : NULL;
 }
 
+static void on_reset(struct pmf_engine *e, const struct pmf_frame *f, const struct pmf_hdr *hdr,
+		     pmf_ns_t now)
+{
+	/* that a key is not taken nobody can prove by one: a hint, which the flow takes as such */
+	bool hint = (hdr->flags & PMF_HF_KEY) && !hdr->key, refused = hdr->flags & PMF_HF_REFUSED;
+	struct pmf_eflow *ef;
+	struct pmf_addr peer;
+
+	pmf_frame_src(f, &peer);
+	peer.port = hdr->port;
+	ef = refused ? by_conn(e, hdr->conn) : pmf_eflow_find(e, f->dst_port, &peer, 0);
+	if (!ef || !(hint || pmf_auth_contact(e, ef->auth, f, hdr)))
+		return;
+	if (refused)
+		pmf_flow_on_refused(&ef->flow, hdr, now);
+	else
+		pmf_flow_on_reset(&ef->flow, hdr, now);
+	pmf_eflow_settle(e, ef, now);
+}
+
 /* First contact, and what names no flow of ours. Takes the mbuf. */
 static void on_contact(struct pmf_engine *e, const struct pmf_frame *f, const struct pmf_hdr *hdr,
 		       struct rte_mbuf *m, pmf_ns_t now)
 {
 	struct pmf_ep *ep = e->ep_of_port[f->dst_port];
 	struct pmf_eflow *ef;
-	struct pmf_addr peer;
 
 	if (hdr->type == PMF_PT_CHALLENGE) {
 		ef = by_conn(e, hdr->conn); /* an orphan's too */
-		if (ef && !pmf_flow_on_challenge(&ef->flow, hdr, now))
+		if (ef && pmf_auth_contact(e, ef->auth, f, hdr) &&
+		    !pmf_flow_on_challenge(&ef->flow, hdr, now)) {
+			pmf_auth_bind(ef);
 			pmf_eflow_settle(e, ef, now);
+		}
 		goto out;
 	}
 	switch (hdr->type) {
@@ -374,21 +460,7 @@ static void on_contact(struct pmf_engine *e, const struct pmf_frame *f, const st
 		}
 		break;
 	case PMF_PT_RESET:
-		if (hdr->flags & PMF_HF_REFUSED) {
-			ef = by_conn(e, hdr->conn);
-			if (ef) {
-				pmf_flow_on_refused(&ef->flow, hdr);
-				pmf_eflow_settle(e, ef, now);
-			}
-			break;
-		}
-		pmf_frame_src(f, &peer);
-		peer.port = hdr->port;
-		ef = pmf_eflow_find(e, f->dst_port, &peer);
-		if (ef) {
-			pmf_flow_on_reset(&ef->flow, hdr, now);
-			pmf_eflow_settle(e, ef, now);
-		}
+		on_reset(e, f, hdr, now);
 		break;
 	default:
 		e->stats.drop_no_flow++;
@@ -423,14 +495,19 @@ static void on_frame(struct pmf_engine *e, const struct pmf_frame *f, struct rte
 	 */
 	if (pmf_likely(ef && (hdr.type == PMF_PT_DATA || hdr.type == PMF_PT_ACK ||
 			      hdr.type == PMF_PT_PROBE || hdr.type == PMF_PT_OPEN))) {
+		if (pmf_unlikely(ef->seal || hdr.key) && !pmf_auth_flow_rx(e, ef, f, &hdr, now)) {
+			if (ef->seal && hdr.key && !pmf_keyring_find(ef->auth->ring, hdr.key))
+				answer_reset(e, f, &hdr, NULL, true, now);
+			rte_pktmbuf_free(m);
+			return;
+		}
 		on_flow_packet(e, ef, f, &hdr, m, now);
 		return;
 	}
 	/* an OPEN with an id answers one of ours; that flow, or the life that had it, is gone */
 	if (hdr.type == PMF_PT_DATA || hdr.type == PMF_PT_ACK || hdr.type == PMF_PT_PROBE ||
 	    (hdr.type == PMF_PT_OPEN && hdr.conn)) {
-		e->stats.drop_no_flow++;
-		answer_reset(e, f, &hdr, now);
+		unknown_conn(e, f, &hdr, now);
 		rte_pktmbuf_free(m);
 		return;
 	}

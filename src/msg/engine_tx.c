@@ -7,6 +7,8 @@
 
 #include <rdma/fi_errno.h>
 
+#include "msg/auth.h"
+
 #define ACK_GRACE (2 * PMF_NS_PER_US) /* a worker's passes are quicker than any answer */
 
 /* ---- fences ---- */
@@ -112,6 +114,8 @@ static bool transmit_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t n
 			return false;
 		len = pmf_flow_tx(&ef->flow, now, rte_pktmbuf_mtod(m, uint8_t *),
 				  e->port->max_payload, &ect);
+		if (pmf_unlikely(ef->seal != NULL))
+			len = pmf_auth_tx(ef, rte_pktmbuf_mtod(m, uint8_t *), len);
 		if (pmf_unlikely(!len)) {
 			rte_pktmbuf_free(m);
 			break;
@@ -131,6 +135,8 @@ void pmf_engine_transmit_one(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_
 		return;
 	len = pmf_flow_tx(&ef->flow, now, rte_pktmbuf_mtod(m, uint8_t *), e->port->max_payload,
 			  &ect);
+	if (pmf_unlikely(ef->seal != NULL))
+		len = pmf_auth_tx(ef, rte_pktmbuf_mtod(m, uint8_t *), len);
 	if (len)
 		pmf_frame_send(e->q, &ef->path, m, (uint16_t)len, ect, now);
 	else

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "msg/auth.h"
 #include "msg/cm.h"
 #include "msg/engine.h"
 #include "pmd_glue/eal.h"
@@ -80,9 +81,21 @@ static int rx_open(struct pmf_ep *ep, const struct pmf_ep_attr *attr)
 	return err;
 }
 
+static int keys_open(struct pmf_ep *ep, const struct pmf_ep_attr *attr)
+{
+	int err;
+
+	if (!attr->keys && !attr->keys_of_file)
+		return 0;
+	err = pmf_auth_open(ep->engine, attr->keys, 0, &ep->auths[0]);
+	ep->nauths = !err;
+	return err;
+}
+
 int pmf_ep_open(const struct pmf_ep_attr *attr, struct pmf_ep **out)
 {
 	struct pmf_ep *ep = aligned_alloc(PMF_CACHE_LINE, sizeof(*ep));
+	int err = -ENOMEM;
 
 	if (!ep)
 		return -ENOMEM;
@@ -107,9 +120,11 @@ int pmf_ep_open(const struct pmf_ep_attr *attr, struct pmf_ep **out)
 	ep->addr = attr->addr;
 	pmf_random(&ep->inc, sizeof(ep->inc));
 	TAILQ_INIT(&ep->eflows);
-	if (tx_open(ep, attr->tx_size, attr->thread_safe) || rx_open(ep, attr)) {
+	if (!tx_open(ep, attr->tx_size, attr->thread_safe) && !rx_open(ep, attr))
+		err = keys_open(ep, attr); /* last: what it makes is freed under the owner word */
+	if (err) {
 		pmf_ep_free(ep);
-		return -ENOMEM;
+		return err;
 	}
 	*out = ep;
 	return 0;

@@ -17,6 +17,8 @@
 
 enum pmf_ep_type { PMF_EP_RDM, PMF_EP_MSG, PMF_EP_PASSIVE };
 
+#define PMF_EP_KEYS 16 /* rings of authorization keys of one endpoint */
+
 struct pmf_ep_attr {
 	enum pmf_ep_type type;
 	struct pmf_progress *progress; /* kept */
@@ -28,12 +30,15 @@ struct pmf_ep_attr {
 	bool shared_rx;	      /* receives come from a shared context, still to be bound */
 	uint8_t prefix;	      /* FI_MSG_PREFIX: bytes before each message, or 0 */
 	struct pmf_addr addr; /* port 0: choose one at enable */
+	const struct pmf_key_list *keys; /* authorization keys; NULL: none */
+	bool keys_of_file;		 /* then those of FI_PMF_AUTH_KEY_FILE, which roll */
 };
 
 struct pmf_ep;	 /* msg/ep_state.h */
 struct pmf_rctx; /* msg/rctx.h */
 
-/** @return 0 with a not yet enabled endpoint; -ENOMEM. The caller sets fid ops. Control path. */
+/** @return 0 with a not yet enabled endpoint; -ENOMEM; -EINVAL, -EEXIST no good keys. The caller
+ * sets fid ops. Control path. */
 int pmf_ep_open(const struct pmf_ep_attr *attr, struct pmf_ep **out);
 
 /** Direction of @p flags: FI_TRANSMIT and/or FI_RECV, FI_SELECTIVE_COMPLETION. Checked by fabric.
@@ -99,6 +104,11 @@ extern const unsigned int pmf_ep_stat_count;
 	X(drop_version, "packets", "dropped: another protocol version")                            \
 	X(drop_no_ep, "packets", "dropped: no endpoint on that port")                              \
 	X(drop_no_flow, "packets", "dropped: unknown connection id")                               \
+	X(drop_key, "packets", "dropped: an authorization key that is not taken, or none")         \
+	X(drop_tag, "packets", "dropped: changed on the way, or forged")                           \
+	X(drop_replay, "packets", "dropped: authentic, but seen before or of an earlier life")     \
+	X(key_refused, "packets", "answered: the authorization key is not taken here")             \
+	X(key_rolls, "times", "other authorization keys were read from the file")                  \
 	X(drop_cookie, "packets", "dropped: the answer to a challenge was wrong or old")           \
 	X(drop_ended, "packets", "dropped: a late copy of what opened a flow that has ended")      \
 	X(drop_no_memory, "packets", "dropped: no memory to process it; it comes again")           \

@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
+#include "msg/auth.h"
 #include "pmd_glue/eal.h"
 
 void pmf_ep_free(struct pmf_ep *ep)
@@ -19,6 +20,8 @@ void pmf_ep_free(struct pmf_ep *ep)
 	if (ep->rctx)
 		pmf_rctx_put(ep->rctx);
 	pmf_freelist_close(&ep->tx_free);
+	for (uint32_t i = 0; i < ep->nauths; i++)
+		pmf_auth_put(ep->engine, ep->auths[i]);
 	free(ep->tx_ring);
 	free(ep->mc_slots);
 	free(ep);

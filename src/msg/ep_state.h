@@ -50,7 +50,10 @@ struct pmf_ep {
 	/* Set before fi_enable ends, then only read. */
 	struct pmf_engine *engine;
 	struct pmf_progress *progress;
-	struct pmf_peers *peers; /* NULL: not RDM */
+	struct pmf_peers *peers;	     /* NULL: not RDM */
+	struct pmf_auth *auths[PMF_EP_KEYS]; /* rings of keys; the first sends if no peer's is meant
+					      */
+	uint32_t nauths;
 	enum pmf_ep_type type;
 	_Atomic int state; /* enum pmf_ep_state; written under the owner word, read by posters */
 	bool can_send, can_recv;

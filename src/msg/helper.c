@@ -7,6 +7,8 @@
  */
 #include "msg/threads.h"
 
+#include "msg/auth.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -18,7 +20,8 @@
 	(20 * PMF_NS_PER_US) /* between passes for a sleeping reader, doubling up to */
 #define BUSY_SLEEP_MAX (500 * PMF_NS_PER_US)
 #define IDLE_SLEEP (100 * PMF_NS_PER_MS)
-#define LOOK_MOST (8 * PMF_NS_PER_MS) /* between looks at an engine that is being driven */
+#define LOOK_MOST (8 * PMF_NS_PER_MS)	 /* between looks at an engine that is being driven */
+#define KEYS_EVERY (500 * PMF_NS_PER_MS) /* a look whether the key file has changed */
 
 struct request {
 	int (*fn)(void *);
@@ -36,7 +39,8 @@ static struct {
 	struct request *request;
 	TAILQ_HEAD(, pmf_engine) engines; /* the lock; the helper walks it with the lock held */
 	const struct pmf_conf *conf;
-	pmf_ns_t nap, next_service;
+	pmf_ns_t nap, next_service, next_keys;
+	uint32_t keys; /* which ones the engines have */
 } h = {.lock = PTHREAD_MUTEX_INITIALIZER,
        .answered = PTHREAD_COND_INITIALIZER,
        .engines = TAILQ_HEAD_INITIALIZER(h.engines)};
@@ -112,6 +116,29 @@ static pmf_ns_t look_round(void)
 	return sleep;
 }
 
+/* The file is looked at without the lock: it may lie far away. */
+static void look_at_keys(void)
+{
+	pmf_ns_t now = pmf_clock_ns();
+	struct pmf_engine *e;
+	uint32_t generation;
+
+	if (!h.conf->auth_key_file || TAILQ_EMPTY(&h.engines) || now < h.next_keys)
+		return;
+	h.next_keys = now + KEYS_EVERY;
+	pthread_mutex_unlock(&h.lock);
+	generation = pmf_keyfile_look(h.conf);
+	pthread_mutex_lock(&h.lock);
+	if (generation == h.keys)
+		return;
+	h.keys = generation;
+	TAILQ_FOREACH (e, &h.engines, link) {
+		pmf_engine_lock(e);
+		pmf_auth_roll(e);
+		pmf_engine_unlock(e);
+	}
+}
+
 static void sleep_until(pmf_ns_t ns)
 {
 	struct timespec ts;
@@ -143,6 +170,9 @@ static void *helper_main(void *arg)
 			continue;
 		}
 		h.look = false;
+		look_at_keys();
+		if (h.request || h.stop)
+			continue;
 		sleep_until(TAILQ_EMPTY(&h.engines) ? IDLE_SLEEP : look_round());
 	}
 	pthread_mutex_unlock(&h.lock);

@@ -112,6 +112,10 @@ static void take(struct pmf_engine *e, const struct pmf_frame *f)
 		e->stats.drop_malformed++;
 		return;
 	}
+	if (hdr.key) { /* nobody with a key joins a group: fabric/mc.c */
+		e->stats.drop_key++;
+		return;
+	}
 	first = member_at(e, f);
 	if (!first) {
 		e->stats.mcast_drop_no_member++;

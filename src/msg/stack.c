@@ -119,6 +119,12 @@ static int start(const struct pmf_conf *conf, struct open_request *r)
 	if (s.started)
 		return 0;
 	s.conf = conf;
+	/* before our atexit: libcrypto's clean-up comes after it */
+	err = pmf_crypt_init();
+	if (err) {
+		snprintf(r->err, r->errlen, "libcrypto has no AES-GCM, HMAC or HKDF");
+		return err;
+	}
 	err = pmf_helper_start(conf);
 	if (err) {
 		snprintf(r->err, r->errlen, "cannot start the helper thread: %s", strerror(-err));

@@ -13,6 +13,7 @@
 #include "pmd_glue/port.h"
 #include "pmf_common.h"
 #include "proto/flow.h"
+#include "seal/keys.h"
 
 #define PMF_MAX_PORTS 8
 
@@ -22,6 +23,8 @@ struct pmf_conf {
 	unsigned int nports;
 	struct pmf_port_conf port[PMF_MAX_PORTS];
 	const char *eal_extra, *fault, *capture, *lcores;
+	const char *auth_key_file; /* NULL: none */
+	uint32_t encrypt;	   /* packets under a key, too */
 	enum pmf_huge huge;
 	unsigned int memory_mb;
 	unsigned int dscp;
@@ -60,6 +63,12 @@ void pmf_stack_put(struct pmf_progress *p);
 /** @return whether this is a forked child of a process that runs the stack: it must leave all
  * alone. */
 bool pmf_stack_forked(void);
+
+/** Read FI_PMF_AUTH_KEY_FILE; the helper thread reads it again when it changes. @return 0;
+ * negative errno and a sentence in @p err */
+int pmf_keyfile_load(const struct pmf_conf *conf, char *err, size_t errlen);
+/** The keys that were read last. */
+void pmf_keyfile_keys(struct pmf_key_list *out);
 
 /**
  * Run passes for a reader: try each engine's owner word, one pass each. Any thread.

@@ -66,6 +66,9 @@ struct pmf_path {
 int pmf_path_init(struct pmf_path *path, struct pmf_port *port, const struct pmf_addr *dst,
 		  uint16_t sport);
 
+/** The source address that its frames have, IPv4 as IPv4-mapped. */
+void pmf_path_src(const struct pmf_path *path, uint8_t ip[16]);
+
 /** Change the source port of a path (to leave a dead ECMP path). */
 void pmf_path_set_sport(struct pmf_path *path, uint16_t sport);
 

@@ -141,6 +141,19 @@ int pmf_path_init_group(struct pmf_path *path, struct pmf_port *port, const stru
 	return 0;
 }
 
+void pmf_path_src(const struct pmf_path *path, uint8_t ip[16])
+{
+	const uint8_t *end = path->hdr + PMF_L2L3L4_MAX - UDP_LEN;
+	struct pmf_addr a;
+
+	if (path->v6) {
+		memcpy(ip, end - IP6_LEN + 8, 16);
+		return;
+	}
+	pmf_addr_set_v4(&a, end - IP4_LEN + 12, 0);
+	memcpy(ip, a.ip, sizeof(a.ip));
+}
+
 void pmf_path_set_sport(struct pmf_path *path, uint16_t sport)
 {
 	pmf_put_be16(path->hdr + PMF_L2L3L4_MAX - UDP_LEN, sport);

@@ -87,14 +87,17 @@ int pmf_contact_check(const struct pmf_contact_key *key, const struct pmf_hdr *o
 	out->inc = open->inc;
 	out->conn = open->my_conn;
 	out->max_payload = open->max_payload;
+	out->seed = open->seed;
 	out->cookie_time = open->cookie_time;
 	return 0;
 }
 
-size_t pmf_contact_reset(const struct pmf_hdr *bad, uint16_t local_port, uint8_t *out, size_t cap)
+size_t pmf_contact_reset(const struct pmf_hdr *bad, uint16_t local_port, uint8_t flags,
+			 uint8_t *out, size_t cap)
 {
 	struct pmf_hdr hdr = {
 		.type = PMF_PT_RESET,
+		.flags = flags,
 		.peer_conn = bad->conn,
 		.port = local_port,
 	};
@@ -105,12 +108,12 @@ size_t pmf_contact_reset(const struct pmf_hdr *bad, uint16_t local_port, uint8_t
 	return pmf_wire_put(out, cap, &hdr);
 }
 
-size_t pmf_contact_refuse(const struct pmf_hdr *hello, uint16_t local_port, uint8_t *out,
-			  size_t cap)
+size_t pmf_contact_refuse(const struct pmf_hdr *hello, uint16_t local_port, uint8_t flags,
+			  uint8_t *out, size_t cap)
 {
 	struct pmf_hdr hdr = {
 		.type = PMF_PT_RESET,
-		.flags = PMF_HF_REFUSED,
+		.flags = PMF_HF_REFUSED | flags,
 		.conn = hello->my_conn,
 		.peer_conn = hello->nonce,
 		.port = local_port,

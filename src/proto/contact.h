@@ -22,6 +22,7 @@ struct pmf_contact {
 	uint64_t inc;	      /* the peer's */
 	uint64_t conn;	      /* chosen by the peer: goes into packets to it */
 	uint16_t max_payload;
+	uint64_t seed;	      /* of the peer's keys */
 	pmf_ns_t cookie_time; /* when we issued the cookie */
 };
 
@@ -49,15 +50,20 @@ int pmf_contact_check(const struct pmf_contact_key *key, const struct pmf_hdr *o
 		      const struct pmf_addr *src, uint16_t local_port, uint64_t inc, pmf_ns_t now,
 		      struct pmf_contact *out);
 
-/** A RESET in answer to a packet with a connection id unknown here. @return bytes */
-size_t pmf_contact_reset(const struct pmf_hdr *bad, uint16_t local_port, uint8_t *out, size_t cap);
+/**
+ * A RESET in answer to a packet with a connection id unknown here, or with @p flags PMF_HF_KEY
+ * under an authorization key that is not taken. @return bytes
+ */
+size_t pmf_contact_reset(const struct pmf_hdr *bad, uint16_t local_port, uint8_t flags,
+			 uint8_t *out, size_t cap);
 
 /**
  * A RESET in answer to a HELLO that nobody takes here: it brings the nonce back, so that it is
- * believed. Never longer than the hello. @return bytes; 0: the hello is not acceptable
+ * believed. Never longer than the hello. @p flags as above. @return bytes; 0: the hello is not
+ * acceptable
  */
-size_t pmf_contact_refuse(const struct pmf_hdr *hello, uint16_t local_port, uint8_t *out,
-			  size_t cap);
+size_t pmf_contact_refuse(const struct pmf_hdr *hello, uint16_t local_port, uint8_t flags,
+			  uint8_t *out, size_t cap);
 
 /** SipHash-2-4 (Aumasson, Bernstein 2012) of @p len bytes. */
 uint64_t pmf_siphash(const struct pmf_contact_key *key, const void *data, size_t len);

@@ -57,13 +57,13 @@ void pmf_flow_init(struct pmf_flow *f, const struct pmf_flow_conf *conf,
 	f->conf = conf;
 	f->stats = stats;
 	f->id = *id;
-	f->nonce = id->nonce;
+	f->nonce = f->nonce_void = id->nonce;
 	f->txno_next = 1;
 	f->ack_at = PMF_NS_NEVER;
 	f->loss_at = PMF_NS_NEVER;
 	f->slow_at = PMF_NS_NEVER;
 	f->tx_window = PMF_MIN(PMF_OPENING_WINDOW, conf->window);
-	f->mtu = PMF_MIN(PMF_WIRE_MIN_PAYLOAD, conf->max_payload);
+	f->mtu = PMF_MIN(PMF_WIRE_MIN_PAYLOAD, conf->max_payload) - id->tail;
 	f->rx_limit = f->rx_told = conf->rx_credit >> PMF_CREDIT_SHIFT;
 	f->last_rx = now;
 	f->rx_aborted = UINT64_MAX;

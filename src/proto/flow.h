@@ -151,9 +151,10 @@ extern const unsigned int pmf_flow_stat_count;
 struct pmf_flow_ident {
 	uint64_t inc;	/* incarnation of the local endpoint */
 	uint64_t conn;	/* chosen here: flow index in the low 32 bits, random above */
-	uint64_t nonce; /* random, for the hello */
+	uint64_t nonce; /* random; hellos count on from it */
 	struct pmf_addr local, peer;
 	bool connects; /* to a listener */
+	uint8_t tail;  /* bytes that the caller puts behind each packet: PMF_WIRE_TAG, or 0 */
 };
 
 /*
@@ -192,7 +193,7 @@ bool pmf_flow_wants_tx(const struct pmf_flow *f, pmf_ns_t now);
 /**
  * Make the next packet of any type: hello, open, data (first or again), acknowledgement, probe.
  * Acknowledgements go alone only when due (pmf_flow_ack_due()); they ride on everything else.
- * @param buf  where the UDP payload goes; bytes of messages are copied
+ * @param buf  where the UDP payload goes; bytes of messages are copied; room for id.tail is left
  * @param cap  at least conf->max_payload
  * @param ect  set to whether the frame should be marked ECN capable (data only)
  * @return length; 0: nothing to send now
@@ -315,10 +316,11 @@ void pmf_flow_accept(struct pmf_flow *f, const struct pmf_contact *c, pmf_ns_t n
 /** A CHALLENGE for this flow's connection id. The flow may die of it. @return 0, or -EBADMSG when
  * it answers no hello of ours */
 int pmf_flow_on_challenge(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now);
-/** A RESET with REFUSED for this flow's connection id: believed if it answers our last hello. The
- * flow may die of it (ECONNREFUSED, or ECONNRESET when it was open). */
-void pmf_flow_on_refused(struct pmf_flow *f, const struct pmf_hdr *hdr);
-/** A RESET that names this flow's peer: not believed, verified by a hello. */
+/** A RESET with REFUSED for this flow's connection id: believed if it answers a hello of ours. The
+ * flow may die of it (ECONNREFUSED, ECONNRESET when it was open, EKEYREJECTED with KEY). With KEY
+ * to a flow that has a key it is a mere hint: it gives a death of silence its name. */
+void pmf_flow_on_refused(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now);
+/** A RESET that names this flow's peer: not believed, verified by a hello. With KEY as above. */
 void pmf_flow_on_reset(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now);
 
 /* ---- ends ---- */

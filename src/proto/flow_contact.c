@@ -13,6 +13,14 @@
 #define COOKIE_RENEW (PMF_COOKIE_LIFE / 2)
 
 /* The peer's life is known from now on. */
+/* @return whether a hello of ours had this nonce, and no answer has been taken since */
+static bool nonce_counts(const struct pmf_flow *f, uint64_t nonce)
+{
+	uint64_t ago = f->nonce - nonce;
+
+	return ago < f->nonce - f->nonce_void;
+}
+
 static void bind(struct pmf_flow *f, uint64_t inc, uint16_t max_payload, pmf_ns_t alive_at)
 {
 	f->bound = true;
@@ -33,11 +41,12 @@ static void open_up(struct pmf_flow *f)
 
 size_t pmf_flow_hello(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap)
 {
+	/* A nonce of its own for each, so that an answer is taken once. */
 	struct pmf_hdr hdr = {
 		.type = PMF_PT_HELLO,
 		.inc = f->id.inc,
 		.my_conn = f->id.conn,
-		.nonce = f->nonce,
+		.nonce = f->nonce + 1,
 		.port = f->id.local.port,
 		.max_payload = f->conf->max_payload,
 	};
@@ -52,6 +61,7 @@ size_t pmf_flow_hello(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap
 	n = pmf_wire_put(buf, cap, &hdr);
 	if (n == 0)
 		return 0;
+	f->nonce++;
 	f->want &= (uint8_t)~PMF_WANT_HELLO;
 	if (f->state == PMF_FLOW_IDLE) {
 		pmf_flow_step(f, PMF_FLOW_HELLO);
@@ -84,6 +94,7 @@ void pmf_flow_contact_timer(struct pmf_flow *f, pmf_ns_t now)
 static void on_first_challenge(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now)
 {
 	bind(f, hdr->inc, hdr->max_payload, now);
+	f->seed = hdr->cookie_mac;
 	pmf_flow_step(f, PMF_FLOW_OPENING);
 	pmf_flow_credit_raise(f, hdr->credit);
 	f->last_rx = now;
@@ -96,9 +107,10 @@ static void on_first_challenge(struct pmf_flow *f, const struct pmf_hdr *hdr, pm
 
 int pmf_flow_on_challenge(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now)
 {
-	if (f->state == PMF_FLOW_IDLE || f->state == PMF_FLOW_DEAD || hdr->nonce != f->nonce ||
-	    hdr->peer_inc != f->id.inc)
+	if (f->state == PMF_FLOW_IDLE || f->state == PMF_FLOW_DEAD ||
+	    !nonce_counts(f, hdr->nonce) || hdr->peer_inc != f->id.inc)
 		return -EBADMSG;
+	f->nonce_void = hdr->nonce;
 	if (f->state == PMF_FLOW_HELLO) {
 		on_first_challenge(f, hdr, now);
 	} else if (hdr->inc != f->peer_inc || (f->verifying && (hdr->flags & PMF_HF_GONE))) {
@@ -121,6 +133,7 @@ void pmf_flow_accept(struct pmf_flow *f, const struct pmf_contact *c, pmf_ns_t n
 		return;
 	if (!f->bound) {
 		bind(f, c->inc, c->max_payload, c->cookie_time);
+		f->seed = c->seed;
 		f->peer_conn = c->conn;
 		f->last_rx = now;
 		open_up(f);
@@ -157,10 +170,18 @@ bool pmf_flow_contact_rx(struct pmf_flow *f, const struct pmf_hdr *hdr)
 	return true;
 }
 
-void pmf_flow_on_refused(struct pmf_flow *f, const struct pmf_hdr *hdr)
+void pmf_flow_on_refused(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t now)
 {
-	if (f->state == PMF_FLOW_DEAD || hdr->peer_conn != f->nonce)
+	if (f->state == PMF_FLOW_DEAD || !nonce_counts(f, hdr->peer_conn))
 		return;
+	if (hdr->flags & PMF_HF_KEY) {
+		/* Who has no key is safe from those that read his hellos; who has one is not. */
+		if (f->id.tail)
+			f->key_refused_at = now;
+		else
+			pmf_flow_kill(f, EKEYREJECTED);
+		return;
+	}
 	if (f->verifying)
 		pmf_flow_kill(f, ECONNRESET);
 	else if (f->state == PMF_FLOW_HELLO && f->id.connects)
@@ -174,9 +195,13 @@ void pmf_flow_on_reset(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_t n
 	if (!f->bound || f->state == PMF_FLOW_DEAD || hdr->peer_conn != f->peer_conn ||
 	    now < f->verify_at)
 		return;
-	/* A new nonce: a challenge that was recorded before proves nothing. */
+	if ((hdr->flags & PMF_HF_KEY) && f->id.tail) {
+		f->key_refused_at = now;
+		return;
+	}
+	/* A challenge that was asked for before proves nothing. */
 	f->verify_at = now + VERIFY_EVERY;
 	f->verifying = true;
-	f->nonce++;
+	f->nonce_void = f->nonce;
 	f->want |= PMF_WANT_HELLO;
 }

@@ -304,7 +304,7 @@ size_t pmf_flow_again(struct pmf_flow *f, struct pmf_txpkt *p, pmf_ns_t now, uin
 	size_t head = data_header(f, &hdr, now), n;
 	uint32_t slot = (uint32_t)(p - a->pkt), spare;
 
-	cap = PMF_MIN(cap, f->conf->max_payload);
+	cap = PMF_MIN(cap, (size_t)f->conf->max_payload - f->id.tail);
 	hdr.psn = (uint32_t)(f->una + ((slot - (uint32_t)f->una) & a->mask));
 	/* Selective acknowledgement takes only what the records leave: their size is given. */
 	if (f->ahead != 0 && head + p->size < f->mtu) {

@@ -30,7 +30,9 @@ static void check_dead(struct pmf_flow *f, pmf_ns_t now)
 	if (!answer_due(f))
 		return;
 	if (now >= limit)
-		pmf_flow_kill(f, f->bound ? ETIMEDOUT : EHOSTUNREACH);
+		pmf_flow_kill(f, f->key_refused_at > f->last_rx ? EKEYREJECTED
+				 : f->bound			? ETIMEDOUT
+								: EHOSTUNREACH);
 	else
 		pmf_flow_arm(f, limit);
 }

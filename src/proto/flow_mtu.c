@@ -20,9 +20,12 @@ static const uint16_t usual[] = {1472, 1452};
 void pmf_flow_mtu_bind(struct pmf_flow *f)
 {
 	uint16_t both = PMF_MIN(f->conf->max_payload, f->peer_max);
+	uint16_t floor = PMF_MIN(PMF_WIRE_MIN_PAYLOAD, both);
 
+	/* All sizes here are without the tag. */
+	both -= f->id.tail;
 	f->pl.ceiling = both;
-	f->pl.floor = PMF_MIN(PMF_WIRE_MIN_PAYLOAD, both);
+	f->pl.floor = floor - f->id.tail;
 	f->pl.bad = both == UINT16_MAX ? both : both + 1;
 	f->mtu = f->pl.floor;
 }
@@ -35,8 +38,10 @@ static uint16_t next_size(const struct pmf_flow *f)
 	if (bad > f->pl.ceiling)
 		return f->pl.ceiling > low ? f->pl.ceiling : 0;
 	for (unsigned int i = 0; i < PMF_ARRAY_SIZE(usual); i++) {
-		if (usual[i] > low && usual[i] < bad)
-			return usual[i];
+		uint16_t size = usual[i] - f->id.tail;
+
+		if (size > low && size < bad)
+			return size;
 	}
 	return bad > low && bad - low > CLOSE_ENOUGH ? (uint16_t)(low + (bad - low) / 2) : 0;
 }

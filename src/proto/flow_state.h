@@ -126,11 +126,13 @@ struct pmf_flow {
 	/* contact and liveness */
 	struct pmf_flow_ident id;
 	uint64_t peer_inc;
-	uint64_t nonce;
+	uint64_t nonce, nonce_void; /* of the last hello; of the last that counts no more */
 	uint64_t cookie_time, cookie_mac;
+	uint64_t seed;	   /* of the keys for what we send; the engine reads it */
 	pmf_ns_t bound_at; /* on our clock: when the bound life of the peer was alive */
 	pmf_ns_t hello_at, contact_at, contact_every, verify_at;
-	pmf_ns_t due_since; /* an answer is due */
+	pmf_ns_t key_refused_at; /* somebody said that our key is not taken; 0: nobody */
+	pmf_ns_t due_since;	 /* an answer is due */
 	pmf_ns_t probe_at, probe_every;
 	uint64_t probe_txno; /* unanswered since, 0: none */
 	uint32_t hellos;

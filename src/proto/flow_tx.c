@@ -34,6 +34,7 @@ void pmf_flow_fill_open(const struct pmf_flow *f, struct pmf_hdr *hdr)
 	hdr->my_conn = f->id.conn;
 	hdr->cookie_time = f->cookie_time;
 	hdr->cookie_mac = f->cookie_mac;
+	hdr->seed = f->seed;
 	hdr->port = f->id.local.port;
 	hdr->max_payload = f->conf->max_payload;
 }

@@ -82,6 +82,8 @@ static_assert(sizeof(struct wire_hello) >= sizeof(struct wire_challenge), "no am
  * |           cookie: time of issue, opaque (64)                  |
  * +---------------------------------------------------------------+
  * |           cookie: authenticator, opaque (64)                  |
+ * +---------------------------------------------------------------+
+ * |   seed of the sender's keys: its first challenge's (64)       |
  * +-------------------------------+-------------------------------+
  * |  sender's endpoint port       |  largest UDP payload it takes |
  * +-------------------------------+-------------------------------+
@@ -94,11 +96,12 @@ struct wire_open {
 	uint8_t my_conn[8];
 	uint8_t cookie_time[8];
 	uint8_t cookie_mac[8];
+	uint8_t seed[8];
 	uint8_t port[2];
 	uint8_t max_payload[2];
 	uint8_t reserved[4];
 };
-static_assert(sizeof(struct wire_open) == 48, "picture and struct agree");
+static_assert(sizeof(struct wire_open) == 56, "picture and struct agree");
 
 /*
  * RESET. The prefix's connection id is 0: who does not know the connection does not know its other
@@ -194,6 +197,7 @@ static void get_open(const uint8_t *p, struct pmf_hdr *hdr)
 	hdr->my_conn = pmf_get64(w->my_conn);
 	hdr->cookie_time = pmf_get64(w->cookie_time);
 	hdr->cookie_mac = pmf_get64(w->cookie_mac);
+	hdr->seed = pmf_get64(w->seed);
 	hdr->port = pmf_get16(w->port);
 	hdr->max_payload = pmf_get16(w->max_payload);
 }
@@ -267,22 +271,23 @@ static int get_fields(const uint8_t *p, struct pmf_hdr *hdr)
 int pmf_wire_get_any(const uint8_t *p, size_t len, struct pmf_hdr *hdr)
 {
 	const struct pmf_wire_data *w = (const struct pmf_wire_data *)p;
-	size_t hlen, need;
+	size_t hlen, need, tail;
 
 	if (len < sizeof(w->prefix))
 		return -EBADMSG;
 	hdr->type = w->prefix.type[0];
 	hdr->flags = w->prefix.flags[0] & PMF_HF_KNOWN;
-	hdr->key = w->prefix.key[0];
+	hdr->key = pmf_get16(w->prefix.key);
 	hdr->holds = pmf_get16(w->prefix.holds);
 	hdr->conn = pmf_get64(w->prefix.conn);
 	if (w->prefix.version[0] != PMF_WIRE_VERSION)
 		return -EPROTONOSUPPORT;
 	need = pmf_wire_size(hdr->type, 0);
-	if (hdr->key != 0 || need == 0)
+	if (need == 0)
 		return -EOPNOTSUPP;
 	hlen = w->prefix.hlen[0] * (size_t)4;
-	if (hlen > len || hlen < need)
+	tail = pmf_wire_tail(w);
+	if (hlen + tail > len || hlen < need)
 		return -EBADMSG;
 	if (pmf_wire_has_seq(hdr->type)) {
 		hdr->nsack = w->seq.nsack[0];
@@ -290,7 +295,7 @@ int pmf_wire_get_any(const uint8_t *p, size_t len, struct pmf_hdr *hdr)
 			return -EBADMSG;
 	}
 	hdr->body = p + hlen;
-	hdr->body_len = (uint32_t)(len - hlen);
+	hdr->body_len = (uint32_t)(len - hlen - tail);
 	return get_fields(p, hdr);
 }
 
@@ -303,6 +308,7 @@ static void put_open(uint8_t *p, const struct pmf_hdr *hdr)
 	pmf_put64(w->my_conn, hdr->my_conn);
 	pmf_put64(w->cookie_time, hdr->cookie_time);
 	pmf_put64(w->cookie_mac, hdr->cookie_mac);
+	pmf_put64(w->seed, hdr->seed);
 	pmf_put16(w->port, hdr->port);
 	pmf_put16(w->max_payload, hdr->max_payload);
 	memset(w->reserved, 0, sizeof(w->reserved));
@@ -381,7 +387,7 @@ size_t pmf_wire_put_any(uint8_t *p, size_t cap, const struct pmf_hdr *hdr)
 		w->version[0] = PMF_WIRE_VERSION;
 		w->type[0] = hdr->type;
 		w->flags[0] = hdr->flags;
-		w->key[0] = hdr->key;
+		pmf_put16(w->key, hdr->key);
 		pmf_put16(w->holds, hdr->holds);
 		pmf_put64(w->conn, hdr->conn);
 		if (hdr->type == PMF_PT_HELLO)

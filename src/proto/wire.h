@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * The wire format, version 1: packet headers and the records in data packets. One bounds-checked
+ * The wire format, version 2: packet headers and the records in data packets. One bounds-checked
  * decoder; nothing behind it parses again. All fields are big endian byte arrays. What is done for
  * every packet stands here in line, the rest in wire.c.
  */
@@ -11,7 +11,8 @@
 #include "pmf_common.h"
 #include "proto/bytes.h"
 
-#define PMF_WIRE_VERSION 1
+#define PMF_WIRE_VERSION 2
+#define PMF_WIRE_TAG 16	     /* bytes at the tail of an authenticated packet */
 #define PMF_WIRE_MAX_SACK 16 /* ranges in one acknowledgement */
 #define PMF_WIRE_MIN_PAYLOAD \
 	1200 /* UDP payload that every path carries (RFC 8899 §5.1.2 BASE_PLPMTU) */
@@ -38,6 +39,8 @@ enum pmf_ptype {
 #define PMF_HF_CONNECT \
 	0x10 /* HELLO: asks for a listener, not for an endpoint without connections */
 #define PMF_HF_REFUSED 0x20 /* RESET: answers a hello to a port where nobody takes it */
+#define PMF_HF_KEY \
+	0x40 /* RESET: the authorization key is not taken here; nobody can prove to say so */
 #define PMF_HF_ANSWER \
 	0x40 /* OPEN, DATA: to be acknowledged at once, the sender has no window left */
 #define PMF_HF_PHASE                                                                \
@@ -53,23 +56,22 @@ enum pmf_ptype {
  * +---------------+---------------+---------------+---------------+
  * |    version    | header length |     type      |     flags     |  length in units of 4 bytes
  * +---------------+---------------+---------------+---------------+
- * |  key number   |   reserved    |             holds             |
+ * |            key id             |             holds             |
  * +---------------+---------------+-------------------------------+
  * |          connection id chosen by the receiver (64)            |  0: not known yet
  * |                                                               |
  * +---------------------------------------------------------------+
  *
  * The body (records; padding of HELLO and PROBE) begins where the header length says. A header may
- * be longer than its type needs: what follows the known fields is skipped. With key number 0 no tag
- * stands at the tail; other numbers are reserved for a tag of 16 bytes.
+ * be longer than its type needs: what follows the known fields is skipped. With key id 0 no tag
+ * stands at the tail; another one names the authorization key of the tag of 16 bytes there.
  */
 struct pmf_wire_prefix {
 	uint8_t version[1];
 	uint8_t hlen[1];
 	uint8_t type[1];
 	uint8_t flags[1];
-	uint8_t key[1];
-	uint8_t reserved[1];
+	uint8_t key[2];
 	uint8_t holds[2];
 	uint8_t conn[8];
 };
@@ -136,8 +138,8 @@ struct pmf_sack {
 struct pmf_hdr {
 	uint8_t type;
 	uint8_t flags;
-	uint8_t key;
 	uint8_t nsack;
+	uint16_t key;	/* of the tag; 0: there is none */
 	uint16_t holds; /* HOLD records sent so far by the sender of this packet, modulo 2^16 */
 	uint16_t ce;
 	uint64_t conn;
@@ -145,7 +147,7 @@ struct pmf_hdr {
 	uint32_t ack_delay; /* units of 64 ns */
 	uint32_t credit;    /* units of 64 bytes; CHALLENGE: the first grant */
 	uint8_t wait; /* of the frame acknowledged, for its receiver to look; units of 256 ns */
-	const uint8_t *body; /* records, into the packet */
+	const uint8_t *body; /* records, into the packet; the tag is not counted */
 	uint32_t body_len;
 	uint16_t port; /* the sender's endpoint (HELLO, OPEN, RESET, MULTICAST) */
 	uint16_t max_payload;
@@ -156,6 +158,7 @@ struct pmf_hdr {
 	uint64_t peer_conn; /* HELLO with VERIFY; RESET: the id that is not known, or the hello's
 			       nonce */
 	uint64_t cookie_time, cookie_mac; /* CHALLENGE, OPEN */
+	uint64_t seed;			  /* OPEN: of the sender's keys */
 	union {
 		uint64_t nonce; /* HELLO, echoed by CHALLENGE */
 		uint64_t seq;	/* MULTICAST: counts what its sender has sent to groups */
@@ -173,10 +176,17 @@ static inline bool pmf_wire_has_seq(uint8_t type)
 int pmf_wire_get_any(const uint8_t *p, size_t len, struct pmf_hdr *hdr);
 size_t pmf_wire_put_any(uint8_t *p, size_t cap, const struct pmf_hdr *hdr);
 
+/* Bytes of the tag. */
+static inline size_t pmf_wire_tail(const struct pmf_wire_data *w)
+{
+	return (w->prefix.key[0] | w->prefix.key[1]) != 0 ? PMF_WIRE_TAG : 0;
+}
+
 static inline void pmf_wire_get_seq(const struct pmf_wire_data *w, struct pmf_hdr *hdr)
 {
 	hdr->type = w->prefix.type[0];
 	hdr->flags = w->prefix.flags[0] & PMF_HF_KNOWN;
+	hdr->key = pmf_get16(w->prefix.key);
 	hdr->holds = pmf_get16(w->prefix.holds);
 	hdr->conn = pmf_get64(w->prefix.conn);
 	hdr->psn = pmf_get32(w->seq.psn);
@@ -192,7 +202,7 @@ static inline void pmf_wire_get_seq(const struct pmf_wire_data *w, struct pmf_hd
 /**
  * Decode a packet. Pure; any bytes are safe.
  * @return 0; -EBADMSG malformed; -EPROTONOSUPPORT another version (hdr->type and conn are set where
- *         the prefix allows); -EOPNOTSUPP an unknown type or key number (the same)
+ *         the prefix allows); -EOPNOTSUPP an unknown type (the same)
  */
 static inline int pmf_wire_get(const uint8_t *p, size_t len, struct pmf_hdr *hdr)
 {
@@ -200,13 +210,13 @@ static inline int pmf_wire_get(const uint8_t *p, size_t len, struct pmf_hdr *hdr
 
 	memset(hdr, 0, offsetof(struct pmf_hdr, sack));
 	if (pmf_unlikely(len < sizeof(*w) || w->prefix.version[0] != PMF_WIRE_VERSION ||
-			 w->prefix.hlen[0] != sizeof(*w) / 4 || w->prefix.key[0] != 0 ||
-			 w->seq.nsack[0] != 0 || w->prefix.type[0] < PMF_PT_DATA ||
-			 w->prefix.type[0] > PMF_PT_PROBE))
+			 w->prefix.hlen[0] != sizeof(*w) / 4 ||
+			 len < sizeof(*w) + pmf_wire_tail(w) || w->seq.nsack[0] != 0 ||
+			 w->prefix.type[0] < PMF_PT_DATA || w->prefix.type[0] > PMF_PT_PROBE))
 		return pmf_wire_get_any(p, len, hdr);
 	pmf_wire_get_seq(w, hdr);
 	hdr->body = p + sizeof(*w);
-	hdr->body_len = (uint32_t)(len - sizeof(*w));
+	hdr->body_len = (uint32_t)(len - sizeof(*w) - pmf_wire_tail(w));
 	return 0;
 }
 
@@ -215,8 +225,7 @@ static inline void pmf_wire_put_seq(struct pmf_wire_data *w, const struct pmf_hd
 	w->prefix.version[0] = PMF_WIRE_VERSION;
 	w->prefix.type[0] = hdr->type;
 	w->prefix.flags[0] = hdr->flags;
-	w->prefix.key[0] = hdr->key;
-	w->prefix.reserved[0] = 0;
+	pmf_put16(w->prefix.key, hdr->key);
 	pmf_put16(w->prefix.holds, hdr->holds);
 	pmf_put64(w->prefix.conn, hdr->conn);
 	pmf_put32(w->seq.psn, hdr->psn);
@@ -244,6 +253,22 @@ static inline size_t pmf_wire_put(uint8_t *p, size_t cap, const struct pmf_hdr *
 	pmf_wire_put_seq(w, hdr);
 	w->prefix.hlen[0] = sizeof(*w) / 4;
 	return sizeof(*w);
+}
+
+/* A packet that stands finished but for its tag: its type, its header's bytes, and its key. */
+static inline uint8_t pmf_wire_type(const uint8_t *p)
+{
+	return ((const struct pmf_wire_prefix *)p)->type[0];
+}
+
+static inline size_t pmf_wire_head(const uint8_t *p)
+{
+	return ((const struct pmf_wire_prefix *)p)->hlen[0] * (size_t)4;
+}
+
+static inline void pmf_wire_set_key(uint8_t *p, uint16_t key)
+{
+	pmf_put16(((struct pmf_wire_prefix *)p)->key, key);
 }
 
 /* Bytes of a header as pmf_wire_put() writes it; 0 for a type without layout. */

@@ -222,7 +222,7 @@ static void raw_packet(struct input *in)
 		else if (hdr.type == PMF_PT_CHALLENGE)
 			pmf_flow_on_challenge(&f, &hdr, now);
 		else if (hdr.type == PMF_PT_RESET && (hdr.flags & PMF_HF_REFUSED))
-			pmf_flow_on_refused(&f, &hdr);
+			pmf_flow_on_refused(&f, &hdr, now);
 		else if (hdr.type == PMF_PT_RESET)
 			pmf_flow_on_reset(&f, &hdr, now);
 	}

@@ -36,13 +36,13 @@ static void check_record(const uint8_t *p, size_t left, const struct pmf_rec *re
 
 static void check_header(const struct pmf_hdr *hdr, const uint8_t *data, size_t size)
 {
-	uint8_t buf[1024];
+	uint8_t buf[1024] = {0};
 	struct pmf_hdr again;
-	size_t n = pmf_wire_put(buf, sizeof(buf), hdr);
+	size_t n = pmf_wire_put(buf, sizeof(buf), hdr), tail = hdr->key ? PMF_WIRE_TAG : 0;
 
-	FUZZ_CHECK(hdr->body >= data && hdr->body + hdr->body_len == data + size);
+	FUZZ_CHECK(hdr->body >= data && hdr->body + hdr->body_len + tail == data + size);
 	FUZZ_CHECK(n != 0 && n == pmf_wire_size(hdr->type, hdr->nsack));
-	FUZZ_CHECK(pmf_wire_get(buf, n, &again) == 0);
+	FUZZ_CHECK(pmf_wire_get(buf, n + tail, &again) == 0);
 	again.body = hdr->body;
 	again.body_len = hdr->body_len;
 	FUZZ_CHECK(memcmp(hdr, &again, offsetof(struct pmf_hdr, sack)) == 0);

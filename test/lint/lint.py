@@ -19,17 +19,19 @@ SKIP = 77  # meson's exit code for a test that could not be run here
 # libraries by pattern. This is the table of docs/design.md.
 RTE = r'(rte|cmdline)_\w+\.h|cmdline\w*\.h'
 RDMA = r'rdma/.+'
+CRYPTO = r'openssl/.+'
 RULES = {
     'include/internal': {'modules': set(), 'libs': []},
     'include/pmf': {'modules': set(), 'libs': [RDMA]},
     'src/proto': {'modules': {'include/internal'}, 'libs': []},
+    'src/seal': {'modules': {'include/internal', 'src/proto'}, 'libs': [CRYPTO]},
     'src/pmd_glue': {'modules': {'include/internal'}, 'libs': [RTE]},
     'src/completion': {'modules': {'include/internal', 'include/pmf'},
                        'libs': [RDMA, r'rte_ring\w*\.h']},
-    'src/msg': {'modules': {'include/internal', 'include/pmf', 'src/proto', 'src/pmd_glue',
+    'src/msg': {'modules': {'include/internal', 'include/pmf', 'src/proto', 'src/seal', 'src/pmd_glue',
                             'src/completion'}, 'libs': [RDMA, RTE]},
-    'src/fabric': {'modules': {'include/internal', 'include/pmf', 'src/proto', 'src/pmd_glue',
-                               'src/completion', 'src/msg'}, 'libs': [RDMA, RTE]},
+    'src/fabric': {'modules': {'include/internal', 'include/pmf', 'src/proto', 'src/seal',
+                               'src/pmd_glue', 'src/completion', 'src/msg'}, 'libs': [RDMA, RTE]},
     'app': {'modules': {'include/pmf'}, 'libs': [RDMA, RTE]},
 }
 
@@ -38,7 +40,7 @@ RULES = {
 PROTO_LIBC = {'stdint.h', 'stddef.h', 'stdbool.h', 'string.h', 'limits.h', 'errno.h', 'inttypes.h',
               'stdalign.h', 'stdatomic.h', 'endian.h', 'byteswap.h', 'sys/types.h', 'sys/uio.h',
               'assert.h'}
-LIBRARY_HEADER = re.compile(r'^(rte_|cmdline|rdma/|infiniband/|ethdev_|bus_\w+driver|CUnit/)')
+LIBRARY_HEADER = re.compile(r'^(rte_|cmdline|rdma/|infiniband/|openssl/|ethdev_|bus_\w+driver|CUnit/)')
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*', re.S)

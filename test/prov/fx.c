@@ -59,6 +59,10 @@ struct fi_info *fx_hints(const struct fx_opt *opt)
 	h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	h->mode = opt->prefix ? FI_MSG_PREFIX : 0;
 	h->ep_attr->rx_ctx_cnt = opt->shared_rx ? FI_SHARED_CONTEXT : 0;
+	if (opt->key) {
+		h->domain_attr->auth_key = (uint8_t *)strdup(opt->key);
+		h->domain_attr->auth_key_size = strlen(opt->key);
+	}
 	h->tx_attr->op_flags = opt->tx_op_flags;
 	h->rx_attr->op_flags = opt->rx_op_flags;
 	h->tx_attr->size = opt->tx_size;
@@ -137,10 +141,25 @@ static void bind_peers(struct fx *f, struct fx_ep *e)
 	CU_ASSERT_EQUAL_FATAL(fi_ep_bind(e->ep, &e->av->fid, 0), 0);
 }
 
+/* The endpoint's own authorization key goes into an info of its own. */
+static void own_key(struct fx *f, struct fx_ep *e)
+{
+	const char *key = e == &f->a ? f->opt.a_key : f->opt.b_key;
+
+	if (!key)
+		return;
+	if (!e->info)
+		e->info = fi_dupinfo(f->info);
+	free(e->info->ep_attr->auth_key);
+	e->info->ep_attr->auth_key = (uint8_t *)strdup(key);
+	e->info->ep_attr->auth_key_size = strlen(key);
+}
+
 void fx_ep_open(struct fx *f, struct fx_ep *e)
 {
 	uint64_t caps = f->info->caps;
 
+	own_key(f, e);
 	CU_ASSERT_EQUAL_FATAL(fi_endpoint(f->domain, e->info ? e->info : f->info, &e->ep, NULL), 0);
 	if (f->opt.one_cq && e == &f->b) {
 		e->txcq = f->a.txcq;

@@ -33,8 +33,10 @@ struct fx_opt {
 	uint64_t tx_op_flags, rx_op_flags;
 	uint64_t tx_bind, rx_bind; /* FI_SELECTIVE_COMPLETION */
 	size_t tx_size, rx_size, inject_size, cq_size;
-	uint32_t addr_format; /* default FI_SOCKADDR_IN */
-	bool one_cq;	      /* a and b and both directions on one CQ */
+	uint32_t addr_format;	   /* default FI_SOCKADDR_IN */
+	const char *key;	   /* authorization key of the domain */
+	const char *a_key, *b_key; /* of the endpoints, when not the domain's */
+	bool one_cq;		   /* a and b and both directions on one CQ */
 	bool counters;
 	bool no_enable; /* bound, not enabled */
 	bool no_insert; /* AVs are empty */

@@ -17,6 +17,7 @@
 
 #include "pmf_fault_text.h"
 #include "proto/contact.h"
+#include "seal/seal.h"
 
 #define SIM_MAX_NODES 80
 #define SIM_MAX_FRAME 9216
@@ -57,6 +58,8 @@ struct sim_conf {
 	bool private_bytes;   /* every message has a block of its own, which is poisoned when it is
 				 done */
 	bool reclaim;	      /* take active parts back when a flow has been quiet for a while */
+	struct pmf_key_list keys; /* of all nodes; none: packets are not sealed */
+	bool encrypt;
 };
 #define SIM_MIX UINT64_MAX
 
@@ -106,12 +109,14 @@ LIST_HEAD(sim_rx_list, sim_rx);
 
 struct sim_flow {
 	struct pmf_flow f;
+	struct pmf_seal *seal; /* with keys */
 	struct pmf_timer timer;
 	TAILQ_ENTRY(sim_flow) blocked_link;
 	bool blocked;
 	pmf_ns_t rest_at;
 	struct sim_node *node;
 	unsigned int index, peer; /* peer: node */
+	bool opened;		  /* an OPEN of the peer has been taken */
 	struct sim_frame **held;  /* window slots */
 	uint32_t nheld;
 	struct sim_stream *in; /* what this life of the peer sends */
@@ -127,6 +132,7 @@ TAILQ_HEAD(sim_blocked, sim_flow);
 
 struct sim_node_stats {
 	uint64_t frames_tx, frames_rx, resets_tx, opens_bad, no_flow, refused, flushed, tx_nothing;
+	uint64_t unreadable, other_key, bad_tag, replayed;
 };
 
 struct sim_node {
@@ -137,7 +143,9 @@ struct sim_node {
 	struct pmf_addr addr;
 	uint64_t inc;
 	struct pmf_contact_key key;
-	pmf_ns_t clock; /* what its clock shows at virtual time 0 */
+	struct pmf_keyring *ring;      /* NULL: no keys */
+	pmf_ns_t ended[SIM_MAX_NODES]; /* when the flow with a peer ended */
+	pmf_ns_t clock;		       /* what its clock shows at virtual time 0 */
 	uint64_t rnd;
 	struct pmf_flow_conf conf;
 	struct pmf_flow_stats flow_stats;
@@ -163,6 +171,8 @@ void sim_node_start(struct sim_node *n);
 /** The process is gone: its memory too. */
 void sim_node_kill(struct sim_node *n);
 void sim_node_rx(struct sim_node *n, struct sim_frame *f);
+/** Other authorization keys from now on. */
+void sim_node_roll(struct sim_node *n, const struct pmf_key_list *keys);
 void sim_node_wake(struct sim_node *n);
 /** @return when the node goes on that stands still now; 0: it does not */
 pmf_ns_t sim_node_stalled(struct sim_node *n);
@@ -264,9 +274,12 @@ struct sim {
 	 * waits. */
 	void (*watch)(struct sim *s, const struct sim_frame *f, pmf_ns_t waits, void *arg);
 	void *watch_arg;
+	/* A packet of a flow has been sealed under this number. */
+	void (*sealed)(const struct pmf_seal *seal, uint64_t txno);
 	FILE *trace; /* a line for every frame; NULL: none */
 	bool failed;
 	bool dead_is_fine; /* flows may die in this run */
+	bool noise;	   /* frames that nobody can read may come */
 	bool quiet;	   /* failures are not printed */
 };
 

@@ -66,6 +66,10 @@ void sim_node_start(struct sim_node *n)
 	n->clock = sim_mix(n->rnd + 3) >> 16;
 	n->conf = s->conf.flow;
 	n->conf.looks = s->conf.stall ? &n->looks : NULL;
+	n->ring = NULL;
+	if (s->conf.keys.n != 0 && pmf_keyring_open(&s->conf.keys, s->conf.encrypt, &n->ring) != 0)
+		sim_fail(s, "no keys");
+	memset(n->ended, 0, sizeof(n->ended));
 	n->posted = s->conf.receives;
 	n->memory = n->memory_least = s->conf.unexpected;
 	n->nheld = 0;
@@ -81,11 +85,23 @@ void sim_node_start(struct sim_node *n)
 
 /* ---- flows ---- */
 
+static struct pmf_seal_ends ends_of(const struct sim_node *from, const struct sim_node *to)
+{
+	struct pmf_seal_ends ends = {.to_port = to->addr.port};
+
+	memcpy(ends.from, from->addr.ip, sizeof(ends.from));
+	memcpy(ends.to, to->addr.ip, sizeof(ends.to));
+	return ends;
+}
+
 struct sim_flow *sim_node_flow(struct sim_node *n, unsigned int peer)
 {
 	struct sim_flow *sf = n->flow[peer];
-	struct pmf_flow_ident id = {
-		.local = n->addr, .peer = n->sim->node[peer].addr, .inc = n->inc};
+	struct pmf_flow_ident id = {.local = n->addr,
+				    .peer = n->sim->node[peer].addr,
+				    .inc = n->inc,
+				    .tail = n->ring != NULL ? PMF_WIRE_TAG : 0};
+	struct pmf_seal_ends ends = ends_of(n, &n->sim->node[peer]);
 	unsigned int index = 0;
 
 	if (sf != NULL)
@@ -101,6 +117,8 @@ struct sim_flow *sim_node_flow(struct sim_node *n, unsigned int peer)
 	id.conn = n->rnd << 32 | index;
 	id.nonce = sim_mix(n->rnd);
 	sf->in = n->sim->by_pair[peer][n->id];
+	if (n->ring != NULL)
+		sf->seal = pmf_seal_open(n->ring, &ends);
 	pmf_timer_init(&sf->timer);
 	pmf_flow_init(&sf->f, &n->conf, &id, &n->flow_stats, sim_node_now(n));
 	n->flow[peer] = n->slot[index] = sf;
@@ -236,6 +254,67 @@ static void send_bytes(struct sim_node *n, unsigned int dst, struct sim_frame *f
 	sim_net_send(n->sim, f);
 }
 
+/* ---- keys ---- */
+
+/* @return whether a packet may be looked at */
+static bool verdict(struct sim_node *n, enum pmf_seal_verdict v)
+{
+	n->stats.other_key += v == PMF_SEAL_KEY;
+	n->stats.bad_tag += v == PMF_SEAL_TAG;
+	n->stats.replayed += v == PMF_SEAL_REPLAY;
+	return v == PMF_SEAL_OK;
+}
+
+/* A packet outside flows: its tag is right, or there is none where none is wanted. */
+static bool contact_ok(struct sim_node *n, const struct sim_frame *f, const struct pmf_hdr *hdr)
+{
+	struct pmf_seal_ends ends = ends_of(&n->sim->node[f->src], n);
+
+	if (n->ring == NULL || hdr->key == 0)
+		return verdict(n, n->ring != NULL || hdr->key != 0 ? PMF_SEAL_KEY : PMF_SEAL_OK);
+	return verdict(n, pmf_seal_contact_check(n->ring, hdr, &ends, f->data, f->len));
+}
+
+/* A packet outside flows, about to leave. */
+static void send_contact(struct sim_node *n, unsigned int dst, struct sim_frame *f, size_t len,
+			 uint16_t key, bool proven)
+{
+	struct pmf_seal_ends ends = ends_of(n, &n->sim->node[dst]);
+
+	if (len != 0 && n->ring != NULL && proven)
+		len = pmf_seal_contact(n->ring, key, &ends, f->data, len);
+	send_bytes(n, dst, f, len, false);
+}
+
+/* A packet of a flow; @p fresh: an OPEN that is known to be of today. */
+static bool flow_ok(struct sim_node *n, struct sim_flow *sf, struct sim_frame *f,
+		    const struct pmf_hdr *hdr, bool fresh)
+{
+	struct pmf_seal_ends ends = ends_of(&n->sim->node[f->src], n);
+
+	if (sf->seal == NULL || hdr->key == 0)
+		return verdict(n, sf->seal != NULL || hdr->key != 0 ? PMF_SEAL_KEY : PMF_SEAL_OK);
+	if (hdr->type != PMF_PT_OPEN)
+		return verdict(n, pmf_seal_rx(sf->seal, hdr, f->data, f->len));
+	if (!fresh && !sf->seal->rx_known && hdr->seed != sf->f.seed)
+		return verdict(n, PMF_SEAL_REPLAY);
+	return verdict(n, pmf_seal_rx_open(sf->seal, hdr, &ends, n->inc, f->data, f->len));
+}
+
+void sim_node_roll(struct sim_node *n, const struct pmf_key_list *keys)
+{
+	struct pmf_keyring gone;
+
+	if (pmf_keyring_change(n->ring, keys, &gone) != 0)
+		sim_fail(n->sim, "node %u: the keys do not roll", n->id);
+	for (unsigned int i = 0; i < SIM_MAX_NODES; i++)
+		if (n->flow[i] != NULL)
+			pmf_seal_roll(n->flow[i]->seal);
+	pmf_keyring_drop(&gone);
+}
+
+/* ---- contact ---- */
+
 static void on_hello(struct sim_node *n, const struct sim_frame *f, const struct pmf_hdr *hdr)
 {
 	struct sim_frame *out = sim_frame_get(n->sim);
@@ -243,47 +322,109 @@ static void on_hello(struct sim_node *n, const struct sim_frame *f, const struct
 	struct pmf_addr src = n->sim->node[f->src].addr, to;
 	size_t len;
 
+	if (!contact_ok(n, f, hdr)) {
+		len = pmf_contact_refuse(hdr, n->addr.port, PMF_HF_KEY, out->data, SIM_MAX_FRAME);
+		send_contact(n, f->src, out, len, 0, false);
+		return;
+	}
 	src.port = 0; /* the frame's source port is only entropy */
 	len = pmf_contact_challenge(&n->key, &n->conf, hdr, f->len, &src, n->addr.port, n->inc,
 				    sf != NULL && sf->f.id.conn == hdr->peer_conn, sim_node_now(n),
 				    out->data, SIM_MAX_FRAME, &to);
-	send_bytes(n, len ? node_by_addr(n->sim, &to) : 0, out, len, false);
+	send_contact(n, len ? node_by_addr(n->sim, &to) : 0, out, len, hdr->key, true);
+}
+
+/* Its flow, if it is with that life of the peer, or with none yet. */
+static struct sim_flow *same_life(struct sim_flow *sf, const struct pmf_hdr *hdr)
+{
+	if (sf == NULL || !sf->f.bound)
+		return sf;
+	if (sf->f.peer_inc != hdr->inc || (sf->f.peer_conn != 0 && sf->f.peer_conn != hdr->my_conn))
+		return NULL;
+	return sf;
 }
 
 /* An OPEN from who does not know our id yet. @return its flow */
-static struct sim_flow *on_open(struct sim_node *n, const struct sim_frame *f,
-				const struct pmf_hdr *hdr)
+static struct sim_flow *on_open(struct sim_node *n, struct sim_frame *f, const struct pmf_hdr *hdr)
 {
 	struct pmf_addr src = n->sim->node[f->src].addr;
-	struct sim_flow *sf = n->flow[f->src];
+	struct pmf_seal_ends ends = ends_of(n, &n->sim->node[f->src]);
+	struct sim_flow *sf = n->flow[f->src], *same = same_life(sf, hdr), fresh = {0};
 	struct pmf_contact c;
 	int err = pmf_contact_check(&n->key, hdr, &src, n->addr.port, n->inc, sim_node_now(n), &c);
+	bool good = err == 0;
 
-	/* An old cookie does not stop a flow that it has opened. */
-	if (err == -ETIMEDOUT && sf != NULL && sf->f.bound && sf->f.peer_inc == hdr->inc)
-		return sf;
-	if (err != 0) {
+	/* An old cookie does not stop a flow that it has opened; nor does one open another. */
+	if (err == -ETIMEDOUT)
+		good = same != NULL && same->f.bound;
+	else if (good && same == NULL)
+		good = sf != NULL ? c.cookie_time > sf->f.last_rx
+				  : c.cookie_time >= n->ended[f->src];
+	if (!good) {
 		n->stats.opens_bad++;
 		return NULL;
 	}
+	if (same == NULL && n->ring != NULL)
+		fresh.seal = pmf_seal_open(n->ring, &ends);
+	if (!flow_ok(n, same != NULL ? same : &fresh, f, hdr, true)) {
+		pmf_seal_close(fresh.seal);
+		return NULL;
+	}
+	if (err != 0)
+		return same;
+	if (same == NULL && sf != NULL) {
+		/* The peer has begun a new life; its old one ends here. */
+		pmf_flow_kill(&sf->f, ECONNRESET);
+		sim_flow_kick(sf);
+	}
 	sf = sim_node_flow(n, f->src);
+	if (fresh.seal != NULL) {
+		pmf_seal_close(sf->seal);
+		sf->seal = fresh.seal;
+	}
+	sf->opened = true;
 	pmf_flow_accept(&sf->f, &c, sim_node_now(n));
-	if (sf->f.state != PMF_FLOW_DEAD)
-		return sf;
-	/* The peer has begun a new life; its old one ends here. */
-	sim_flow_kick(sf);
-	sf = sim_node_flow(n, f->src);
-	pmf_flow_accept(&sf->f, &c, sim_node_now(n));
+	if (sf->seal != NULL)
+		pmf_seal_bind(sf->seal, &sf->f);
 	return sf;
 }
 
 static void send_reset(struct sim_node *n, const struct sim_frame *f, const struct pmf_hdr *hdr)
 {
+	bool known = n->ring != NULL ? pmf_keyring_find(n->ring, hdr->key) != NULL : hdr->key == 0;
 	struct sim_frame *out = sim_frame_get(n->sim);
 
 	n->stats.resets_tx++;
-	send_bytes(n, f->src, out, pmf_contact_reset(hdr, n->addr.port, out->data, SIM_MAX_FRAME),
-		   false);
+	send_contact(n, f->src, out,
+		     pmf_contact_reset(hdr, n->addr.port, known ? 0 : PMF_HF_KEY, out->data,
+				       SIM_MAX_FRAME),
+		     hdr->key, known);
+}
+
+static void on_reset(struct sim_node *n, const struct sim_frame *f, const struct pmf_hdr *hdr)
+{
+	bool refused = hdr->flags & PMF_HF_REFUSED, hint = (hdr->flags & PMF_HF_KEY) && !hdr->key;
+	struct sim_flow *sf = refused ? flow_by_conn(n, hdr->conn) : n->flow[f->src];
+
+	if (sf == NULL || !(hint || contact_ok(n, f, hdr)))
+		return;
+	if (refused)
+		pmf_flow_on_refused(&sf->f, hdr, sim_node_now(n));
+	else
+		pmf_flow_on_reset(&sf->f, hdr, sim_node_now(n));
+	sim_flow_kick(sf);
+}
+
+static void on_challenge(struct sim_node *n, const struct sim_frame *f, const struct pmf_hdr *hdr)
+{
+	struct sim_flow *sf = flow_by_conn(n, hdr->conn);
+
+	if (sf == NULL || !contact_ok(n, f, hdr) ||
+	    pmf_flow_on_challenge(&sf->f, hdr, sim_node_now(n)) != 0)
+		return;
+	if (sf->seal != NULL)
+		pmf_seal_bind(sf->seal, &sf->f);
+	sim_flow_kick(sf);
 }
 
 void sim_node_rx(struct sim_node *n, struct sim_frame *f)
@@ -294,7 +435,9 @@ void sim_node_rx(struct sim_node *n, struct sim_frame *f)
 
 	n->stats.frames_rx++;
 	if (pmf_wire_get(f->data, f->len, &hdr) != 0) {
-		sim_fail(n->sim, "node %u cannot read a frame of node %u", n->id, f->src);
+		n->stats.unreadable++;
+		if (!n->sim->noise)
+			sim_fail(n->sim, "node %u cannot read a frame of node %u", n->id, f->src);
 		sim_frame_put(n->sim, f);
 		return;
 	}
@@ -303,24 +446,18 @@ void sim_node_rx(struct sim_node *n, struct sim_frame *f)
 		on_hello(n, f, &hdr);
 		break;
 	case PMF_PT_RESET:
-		sf = n->flow[f->src];
-		if (sf != NULL) {
-			pmf_flow_on_reset(&sf->f, &hdr, sim_node_now(n));
-			sim_flow_kick(sf);
-		}
+		on_reset(n, f, &hdr);
 		break;
 	case PMF_PT_CHALLENGE:
-		sf = flow_by_conn(n, hdr.conn);
-		if (sf != NULL) {
-			pmf_flow_on_challenge(&sf->f, &hdr, sim_node_now(n));
-			sim_flow_kick(sf);
-		}
+		on_challenge(n, f, &hdr);
 		break;
 	default:
 		if (hdr.type == PMF_PT_OPEN && hdr.conn == 0)
 			sf = on_open(n, f, &hdr);
 		else if ((sf = flow_by_conn(n, hdr.conn)) == NULL)
 			send_reset(n, f, &hdr);
+		else if (!flow_ok(n, sf, f, &hdr, false))
+			sf = NULL;
 		if (sf != NULL)
 			kept = flow_rx(n, sf, f, &hdr);
 		else
@@ -359,6 +496,9 @@ static void flow_free(struct sim_flow *sf)
 		free(pmf_flow_reclaim(&sf->f));
 	n->flow[sf->peer] = NULL;
 	n->slot[sf->index] = NULL;
+	if (sf->opened)
+		n->ended[sf->peer] = sim_node_now(n);
+	pmf_seal_close(sf->seal);
 	free(sf->held);
 	free(sf);
 }
@@ -403,6 +543,11 @@ static void flow_send(struct sim_flow *sf, unsigned int quantum)
 		}
 		f = sim_frame_get(n->sim);
 		len = pmf_flow_tx(&sf->f, now, f->data, n->conf.max_payload, &ect);
+		if (len != 0 && sf->seal != NULL) {
+			len = pmf_seal_tx(sf->seal, &sf->f, f->data, len);
+			if (n->sim->sealed && pmf_wire_has_seq(pmf_wire_type(f->data)))
+				n->sim->sealed(sf->seal, sf->f.txno_next - 1);
+		}
 		if (len == 0)
 			n->stats.tx_nothing++;
 		send_bytes(n, sf->peer, f, len, ect);
@@ -511,6 +656,8 @@ void sim_node_kill(struct sim_node *n)
 		flow_bury(n->flow[i]);
 	}
 	sim_match_forget(n);
+	pmf_keyring_close(n->ring);
+	n->ring = NULL;
 	n->sim->dead_is_fine = fine;
 	n->alive = false;
 }

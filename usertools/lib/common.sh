@@ -79,6 +79,7 @@ dnf_names()
 		gnuplot-nox) echo gnuplot ;;
 		libfabric-dev) echo libfabric-devel ;;
 		libfabric-bin) echo libfabric ;;
+		libssl-dev) echo openssl-devel ;;
 		libcunit1-dev) echo CUnit-devel ;;
 		python3-pytest) echo python3-pytest ;;
 		openmpi-bin) echo openmpi-devel ;;
@@ -128,4 +129,4 @@ apt_install()
 }
 
 # fi_info and fi_pingpong are in libfabric-bin: the README's next steps.
-build_packages=(gcc meson ninja-build pkg-config libdpdk-dev libfabric-dev libfabric-bin)
+build_packages=(gcc meson ninja-build pkg-config libdpdk-dev libfabric-dev libfabric-bin libssl-dev)

@@ -74,7 +74,7 @@ static void test_endpoint(void)
 	NOT_MET(h->ep_attr->tx_ctx_cnt = FI_SHARED_CONTEXT);
 	NOT_MET(h->ep_attr->rx_ctx_cnt = 2);
 	MET(h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT);
-	NOT_MET(h->ep_attr->auth_key_size = 16);
+	NOT_MET(h->ep_attr->auth_key_size = 16); /* without a key */
 	NOT_MET(h->ep_attr->auth_key_size = SIZE_MAX);
 	NOT_MET(h->ep_attr->protocol = FI_PROTO_UDP);
 	MET(h->ep_attr->protocol = PMF_PROTOCOL);

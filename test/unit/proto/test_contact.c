@@ -198,7 +198,7 @@ static void test_reset(void)
 {
 	struct pmf_hdr bad = {.type = PMF_PT_DATA, .conn = 0x1234}, r;
 	uint8_t buf[64];
-	size_t n = pmf_contact_reset(&bad, PORT, buf, sizeof(buf));
+	size_t n = pmf_contact_reset(&bad, PORT, 0, buf, sizeof(buf));
 
 	CU_ASSERT_TRUE(n > 0 && n <= pmf_wire_size(PMF_PT_DATA, 0));
 	CU_ASSERT_EQUAL(pmf_wire_get(buf, n, &r), 0);
@@ -208,7 +208,7 @@ static void test_reset(void)
 	/* Resets, hellos and challenges are not answered by one. */
 	for (uint8_t type = 0; type < 16; type++) {
 		bad.type = type;
-		CU_ASSERT_EQUAL(pmf_contact_reset(&bad, PORT, buf, sizeof(buf)) > 0,
+		CU_ASSERT_EQUAL(pmf_contact_reset(&bad, PORT, 0, buf, sizeof(buf)) > 0,
 				pmf_wire_has_seq(type));
 	}
 }
@@ -217,7 +217,7 @@ static void test_refused(void)
 {
 	struct pmf_hdr h = hello(), r;
 	uint8_t buf[64];
-	size_t n = pmf_contact_refuse(&h, PORT, buf, sizeof(buf));
+	size_t n = pmf_contact_refuse(&h, PORT, 0, buf, sizeof(buf));
 
 	CU_ASSERT_TRUE(n > 0 && n <= pmf_wire_size(PMF_PT_HELLO, 0));
 	CU_ASSERT_EQUAL(pmf_wire_get(buf, n, &r), 0);
@@ -228,10 +228,10 @@ static void test_refused(void)
 	CU_ASSERT_EQUAL(r.peer_conn, 42);
 	/* Only hellos are refused, and only whole ones. */
 	h.my_conn = 0;
-	CU_ASSERT_EQUAL(pmf_contact_refuse(&h, PORT, buf, sizeof(buf)), 0);
+	CU_ASSERT_EQUAL(pmf_contact_refuse(&h, PORT, 0, buf, sizeof(buf)), 0);
 	h = hello();
 	h.type = PMF_PT_RESET;
-	CU_ASSERT_EQUAL(pmf_contact_refuse(&h, PORT, buf, sizeof(buf)), 0);
+	CU_ASSERT_EQUAL(pmf_contact_refuse(&h, PORT, 0, buf, sizeof(buf)), 0);
 }
 
 int main(void)

@@ -224,9 +224,9 @@ static void test_foreign_challenge(void)
 	/* when: somebody answers who has not seen it */
 	hdr.conn = p.a.f.id.conn;
 	hdr.peer_inc = p.a.inc;
-	hdr.nonce = p.a.f.id.nonce + 1;
+	hdr.nonce = p.a.f.id.nonce + 2;
 	CU_ASSERT_EQUAL(pmf_flow_on_challenge(&p.a.f, &hdr, p.now), -EBADMSG);
-	hdr.nonce = p.a.f.id.nonce;
+	hdr.nonce = p.a.f.id.nonce + 1;
 	hdr.peer_inc = p.a.inc + 1;
 	CU_ASSERT_EQUAL(pmf_flow_on_challenge(&p.a.f, &hdr, p.now), -EBADMSG);
 	/* then */

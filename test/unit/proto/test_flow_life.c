@@ -242,7 +242,7 @@ static void test_forgotten_connection(void)
 	/* a challenge that answers an earlier hello proves nothing */
 	old.peer_inc = p.a.inc;
 	old.inc = p.b.inc;
-	old.nonce = p.a.f.id.nonce;
+	old.nonce = p.a.f.id.nonce + 1;
 	CU_ASSERT_EQUAL(pmf_flow_on_challenge(&p.a.f, &old, p.now), -EBADMSG);
 	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);
 	pipe_run(&p, PMF_NS_PER_MS);

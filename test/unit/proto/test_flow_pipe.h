@@ -386,7 +386,7 @@ static inline void end_rx(struct end *e, struct frame *f)
 			end_flow_rx(e, f, &hdr);
 		}
 	} else if (hdr.conn != e->f.id.conn) {
-		n = pmf_contact_reset(&hdr, e->addr.port, out, sizeof(out));
+		n = pmf_contact_reset(&hdr, e->addr.port, 0, out, sizeof(out));
 		e->resets++;
 		if (n != 0)
 			pipe_send(e, out, n, false);

@@ -27,7 +27,7 @@ static int get_exact(const uint8_t *p, size_t len, struct pmf_hdr *hdr)
 static void test_data_bytes(void)
 {
 	static const uint8_t want[] = {
-		1,    11,   4,	  0,	0,    0,    0x01, 0x02, /* version, length, type, holds */
+		2,    11,   4,	  0,	0,    0,    0x01, 0x02, /* version, length, type, holds */
 		0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, /* connection */
 		0x21, 0x22, 0x23, 0x24, 0x31, 0x32, 0x33, 0x34, /* psn, txno */
 		0x41, 0x42, 0x43, 0x44, 0x51, 0x52, 0x53, 0x54, /* ack, ack_txno */
@@ -53,7 +53,7 @@ static void test_data_bytes(void)
 static void test_multicast_bytes(void)
 {
 	static const uint8_t want[] = {
-		1,    10,   8,	  0,	0,    0,    0,	  0,	/* version, length, type */
+		2,    10,   8,	  0,	0,    0,    0,	  0,	/* version, length, type */
 		0,    0,    0,	  0,	0,    0,    0,	  0,	/* no connection */
 		0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28, /* incarnation */
 		0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, /* sequence number */
@@ -107,6 +107,8 @@ static void random_header(uint64_t *rnd, uint8_t type, struct pmf_hdr *h)
 		h->cookie_time = test_random(rnd);
 		h->cookie_mac = test_random(rnd);
 	}
+	if (type == PMF_PT_OPEN)
+		h->seed = test_random(rnd);
 	if (type == PMF_PT_HELLO || type == PMF_PT_OPEN)
 		h->my_conn = test_random(rnd);
 	if (type == PMF_PT_HELLO || type == PMF_PT_CHALLENGE)
@@ -126,7 +128,8 @@ static bool same_header(const struct pmf_hdr *a, const struct pmf_hdr *b)
 	       a->credit == b->credit && a->inc == b->inc && a->peer_inc == b->peer_inc &&
 	       a->my_conn == b->my_conn && a->peer_conn == b->peer_conn &&
 	       a->cookie_time == b->cookie_time && a->cookie_mac == b->cookie_mac &&
-	       a->nonce == b->nonce && a->port == b->port && a->max_payload == b->max_payload &&
+	       a->seed == b->seed && a->nonce == b->nonce && a->port == b->port &&
+	       a->max_payload == b->max_payload &&
 	       memcmp(a->sack, b->sack, a->nsack * sizeof(a->sack[0])) == 0;
 }
 
@@ -191,23 +194,44 @@ static void test_other_versions_and_types(void)
 	uint8_t buf[64];
 	size_t len = pmf_wire_put(buf, sizeof(buf), &in);
 
-	buf[0] = 2;
+	buf[0] = PMF_WIRE_VERSION - 1;
 	CU_ASSERT_EQUAL(get_exact(buf, len, &out), -EPROTONOSUPPORT);
 	CU_ASSERT_EQUAL(out.type, PMF_PT_DATA);
 	CU_ASSERT_EQUAL(out.conn, 77);
 	/* Of another version no more than the prefix is known, and that may be all there is. */
 	CU_ASSERT_EQUAL(get_exact(buf, 16, &out), -EPROTONOSUPPORT);
 	CU_ASSERT_EQUAL(get_exact(buf, 15, &out), -EBADMSG);
-	buf[0] = 1;
+	buf[0] = PMF_WIRE_VERSION;
 	for (int type = 0; type < 256; type++) {
 		if (type >= PMF_PT_HELLO && type < PMF_PT_MAX)
 			continue;
 		buf[2] = type;
 		CU_ASSERT_EQUAL(get_exact(buf, len, &out), -EOPNOTSUPP);
 	}
-	buf[2] = PMF_PT_DATA;
-	buf[4] = 1;
-	CU_ASSERT_EQUAL(get_exact(buf, len, &out), -EOPNOTSUPP);
+}
+
+/* With a key id there is a tag behind the body, which no reader of the body sees. */
+static void test_tag_is_no_body(void)
+{
+	static const uint8_t types[] = {PMF_PT_HELLO, PMF_PT_CHALLENGE, PMF_PT_OPEN, PMF_PT_DATA,
+					PMF_PT_ACK,   PMF_PT_PROBE,	PMF_PT_RESET};
+	uint8_t buf[512] = {0};
+	struct pmf_hdr out;
+
+	for (size_t i = 0; i < PMF_ARRAY_SIZE(types); i++) {
+		struct pmf_hdr in = {.type = types[i], .conn = 77, .key = 0xff00};
+		size_t len = pmf_wire_put(buf, sizeof(buf), &in);
+
+		CU_ASSERT_EQUAL(get_exact(buf, len + PMF_WIRE_TAG + 5, &out), 0);
+		CU_ASSERT_EQUAL(out.key, 0xff00);
+		CU_ASSERT_EQUAL(out.body_len, 5);
+		CU_ASSERT_EQUAL(get_exact(buf, len + PMF_WIRE_TAG, &out), 0);
+		CU_ASSERT_EQUAL(out.body_len, 0);
+		CU_ASSERT_EQUAL(get_exact(buf, len + PMF_WIRE_TAG - 1, &out), -EBADMSG);
+		pmf_wire_set_key(buf, 0);
+		CU_ASSERT_EQUAL(get_exact(buf, len + 5, &out), 0);
+		CU_ASSERT_EQUAL(out.body_len, 5);
+	}
 }
 
 static void test_reserved_is_ignored(void)
@@ -217,7 +241,6 @@ static void test_reserved_is_ignored(void)
 	size_t len = pmf_wire_put(buf, sizeof(buf), &in);
 
 	buf[3] |= (uint8_t)~PMF_HF_KNOWN;
-	buf[5] = 0xff;
 	buf[43] = 0xff;
 	CU_ASSERT_EQUAL(get_exact(buf, len, &out), 0);
 	CU_ASSERT_TRUE(same_header(&in, &out));
@@ -285,14 +308,16 @@ static void test_random_bytes(void)
 			buf[0] = PMF_WIRE_VERSION;
 			buf[1] %= 50;
 			buf[2] %= PMF_PT_MAX + 1;
-			buf[4] = 0;
+			if (i & 1)
+				buf[4] = buf[5] = 0;
 			if (len > 42)
 				buf[42] %= 20;
 		}
 		if (get_exact(buf, len, &out) != 0)
 			continue;
 		good++;
-		if (out.body + out.body_len != buf + len || out.nsack > PMF_WIRE_MAX_SACK)
+		if (out.body + out.body_len + (out.key ? PMF_WIRE_TAG : 0) != buf + len ||
+		    out.nsack > PMF_WIRE_MAX_SACK)
 			CU_FAIL_FATAL("a body outside the packet");
 	}
 	CU_ASSERT_TRUE(good > 1000);
@@ -307,6 +332,7 @@ int main(void)
 		{"a header cut anywhere is refused", test_truncated},
 		{"nothing is written without room", test_no_room},
 		{"other versions, types and keys are told apart", test_other_versions_and_types},
+		{"a tag is no body", test_tag_is_no_body},
 		{"reserved bits and later fields are ignored", test_reserved_is_ignored},
 		{"impossible ranges are refused", test_bad_ranges},
 		{"answers to strangers are no longer than questions", test_hello_is_no_amplifier},
