@@ -18,8 +18,12 @@ _libc = ctypes.CDLL(None)
 
 
 def _die_with_the_tests():
-    """For the child: killed when this process is gone, even if it could not clean up."""
+    """For the child: killed when this process is gone, even if it could not clean up.
+
+    A shell starts what runs in the background with SIGINT ignored, which children inherit.
+    """
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_until(condition, timeout, what):

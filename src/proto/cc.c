@@ -15,7 +15,7 @@
 #define STREAK_PLAIN 5u /* rounds without a queue before the step begins to double */
 #define STREAK_MOST 16u
 #define AIM_LEAST (1 * PMF_NS_PER_US)
-#define ROUND_LEAST (1 * PMF_NS_PER_US)
+#define ROUND_LEAST (10 * PMF_NS_PER_US) /* on shorter paths a round is several round trips */
 #define QUIET_LATELY (6 * PMF_NS_PER_MS)
 #define MANY_TRIED 64u /* packets over which the share of lost ones is looked at */
 #define MANY_LOST 4u   /* one in so many is more than a bad wire loses */

@@ -217,11 +217,15 @@ static void launch(struct pmf_flow *f, struct pmf_txpkt *p, pmf_ns_t now)
 		pmf_flow_loss_arm(f);
 }
 
-/* The peer need not wait for more: the window is used up, or lets out a packet at a time. */
+/*
+ * The peer need not wait for more: the window is used up, or lets out a packet at a time and is in
+ * use. Who sends now and then is answered when there is something to say.
+ */
 static inline bool asks_for_answer(const struct pmf_flow *f)
 {
 	return !pmf_cc_has_room(&f->cc, f->inflight + 1u) ||
-	       (f->cc.interval != 0 && f->cc.cwnd < 16 * PMF_CC_ONE);
+	       (pmf_unlikely(f->cc.interval != 0) && f->cc.cwnd < 16 * PMF_CC_ONE &&
+		2 * PMF_CC_ONE * (uint64_t)(f->inflight + 1u) >= f->cc.cwnd);
 }
 
 /* Header without selective acknowledgement. @return its size */
