@@ -6,7 +6,7 @@ import pytest
 
 from conftest import PROVIDER
 from proc import listens, wait_until
-from test_pingpong import check_rows
+from test_pingpong import ROW, check_rows
 
 pytestmark = pytest.mark.skipif(PROVIDER != 'pmf', reason='a parameter of pmf')
 
@@ -56,15 +56,15 @@ def test_every_size_and_byte(kind, encrypt, make_link, pmf_run, free_port, key_f
 
 @pytest.mark.parametrize('kind', ('rdm', 'msg'))
 def test_different_keys(kind, make_link, pmf_run, free_port, key_file):
-    """Nothing is received, and both the error and the log say what to look for."""
+    """Nothing is received, and the log says what to look for. (fi_pingpong itself waits on for an
+    answer, whatever becomes of what it has sent.)"""
     common = {'FI_PMF_PEER_TIMEOUT_MS': '1500', 'FI_LOG_LEVEL': 'warn'}
     server, client = start(make_link('vhost'), pmf_run, free_port,
                            {**common, **key_file('a', 'a1' * 32)},
                            {**common, **key_file('b', 'b2' * 32)}, '-e', kind, '-S', '64')
     wait_until(lambda: 'authorization key' in client.err + client.out, 60, str(client))
     assert 'FI_PMF_AUTH_KEY_FILE' in client.err + client.out, str(client)
-    assert client.wait(60) != 0, str(client)
-    server.end()
+    assert not ROW.search(client.out + server.out), f'{server}\n{client}'
 
 
 def test_old_and_new_key(make_link, pmf_run, free_port, key_file):
