@@ -118,7 +118,12 @@ void pmf_stats_walk(struct pmf_progress *p, pmf_stat_emit emit, void *arg)
 
 	if (!p->nengines)
 		return;
+	/* Its queues are the engines' owners', which count without atomics. */
+	for (uint32_t q = 0; q < p->nengines; q++)
+		pmf_engine_lock(p->engine[q]);
 	pmf_port_stats_get(p->engine[0]->port, &port);
+	for (uint32_t q = 0; q < p->nengines; q++)
+		pmf_engine_unlock(p->engine[q]);
 	walk_list(pmf_port_stat_desc, pmf_port_stat_count, &port, "port", emit, arg);
 	for (uint32_t q = 0; q < p->nengines; q++)
 		walk_engine(p->engine[q], emit, arg);
