@@ -16,6 +16,7 @@ static int eq_close(struct fid *fid)
 
 	if (pmf_in_use(&eq->refs))
 		return -FI_EBUSY;
+	pmf_eq_list_del((struct pmf_feq *)eq);
 	pmf_eq_fini(eq);
 	free(eq);
 	pmf_unref(&f->refs);
@@ -42,15 +43,17 @@ int pmf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_e
 {
 	struct pmf_fabric *f = (struct pmf_fabric *)fabric;
 	struct fi_eq_attr fallback = {0};
+	struct pmf_feq *feq;
 	struct pmf_eq *e;
 	int rc;
 
-	e = calloc(1, sizeof(*e));
-	if (!e)
+	feq = calloc(1, sizeof(*feq));
+	if (!feq)
 		return -FI_ENOMEM;
+	e = &feq->eq;
 	rc = pmf_eq_init(e, attr ? attr : &fallback, f->fid.api_version);
 	if (rc) {
-		free(e);
+		free(feq);
 		return rc;
 	}
 	e->fabric = f;
@@ -59,6 +62,7 @@ int pmf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_e
 	e->fid.fid.ops = &eq_fid_ops;
 	e->fid.ops = &pmf_ops_eq;
 	pmf_ref(&f->refs);
+	pmf_eq_list_add(feq);
 	*eq = &e->fid;
 	return 0;
 }

@@ -94,6 +94,65 @@ static struct fi_ops_msg no_msg_ops = {
 	.injectdata = no_injectdata,
 };
 
+static int no_setname(fid_t fid, void *addr, size_t addrlen)
+{
+	return REFUSED;
+}
+
+static int no_getname(fid_t fid, void *addr, size_t *addrlen)
+{
+	return REFUSED;
+}
+
+static int no_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
+{
+	return REFUSED;
+}
+
+static int no_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen)
+{
+	return REFUSED;
+}
+
+static int no_listen(struct fid_pep *pep)
+{
+	return REFUSED;
+}
+
+static int no_accept(struct fid_ep *ep, const void *param, size_t paramlen)
+{
+	return REFUSED;
+}
+
+static int no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen)
+{
+	return REFUSED;
+}
+
+static int no_shutdown(struct fid_ep *ep, uint64_t flags)
+{
+	return REFUSED;
+}
+
+static int no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+		   void *context)
+{
+	return REFUSED;
+}
+
+static struct fi_ops_cm no_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = no_setname,
+	.getname = no_getname,
+	.getpeer = no_getpeer,
+	.connect = no_connect,
+	.listen = no_listen,
+	.accept = no_accept,
+	.reject = no_reject,
+	.shutdown = no_shutdown,
+	.join = no_join,
+};
+
 static ssize_t no_cancel(fid_t fid, void *context)
 {
 	return REFUSED;
@@ -166,6 +225,37 @@ static struct fi_ops_cq no_cq_ops = {
 	.sreadfrom = no_cq_sreadfrom,
 	.signal = no_cq_signal,
 	.strerror = pmf_cq_strerror,
+};
+
+static ssize_t no_eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
+{
+	return REFUSED;
+}
+
+static ssize_t no_eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *buf, uint64_t flags)
+{
+	return REFUSED;
+}
+
+static ssize_t no_eq_write(struct fid_eq *eq, uint32_t event, const void *buf, size_t len,
+			   uint64_t flags)
+{
+	return REFUSED;
+}
+
+static ssize_t no_eq_sread(struct fid_eq *eq, uint32_t *event, void *buf, size_t len, int timeout,
+			   uint64_t flags)
+{
+	return REFUSED;
+}
+
+static struct fi_ops_eq no_eq_ops = {
+	.size = sizeof(struct fi_ops_eq),
+	.read = no_eq_read,
+	.readerr = no_eq_readerr,
+	.write = no_eq_write,
+	.sread = no_eq_sread,
+	.strerror = pmf_eq_strerror,
 };
 
 /* A counter has no way to tell an error but its error value. */
@@ -299,6 +389,7 @@ static void refuse_handle(struct pmf_handle *h)
 	h->fid.fid.ops = &no_fid;
 	h->fid.ops = &no_ep_ops;
 	h->fid.msg = &no_msg_ops;
+	h->fid.cm = &no_cm_ops;
 }
 
 static void refuse_ep(struct pmf_fep *fep)
@@ -311,6 +402,19 @@ static void refuse_ep(struct pmf_fep *fep)
 		fmc->fid.fid.ops = &no_fid;
 	TAILQ_FOREACH (alias, &fep->aliases, link)
 		refuse_handle(&alias->handle);
+}
+
+void pmf_forked_eq(struct fid_eq *eq)
+{
+	eq->fid.ops = &no_fid;
+	eq->ops = &no_eq_ops;
+}
+
+void pmf_forked_pep(struct fid_pep *pep)
+{
+	pep->fid.ops = &no_fid;
+	pep->ops = &no_ep_ops;
+	pep->cm = &no_cm_ops;
 }
 
 void pmf_forked_domain(struct pmf_domain *d)

@@ -12,4 +12,8 @@
  */
 void pmf_forked_domain(struct pmf_domain *d);
 
+/** The same of what belongs to a fabric. */
+void pmf_forked_eq(struct fid_eq *eq);
+void pmf_forked_pep(struct fid_pep *pep);
+
 #endif

@@ -67,7 +67,7 @@ struct pmf_av {
 	TAILQ_ENTRY(pmf_av) link; /* domain->avs */
 };
 
-/* CQs and counters as completion has them, on a list of their domain. */
+/* CQs and counters as completion has them, on a list of their domain; EQs on one of them all. */
 struct pmf_fcq {
 	struct pmf_cq cq; /* first: fids and bindings point to it */
 	TAILQ_ENTRY(pmf_fcq) link;
@@ -76,6 +76,11 @@ struct pmf_fcq {
 struct pmf_fcntr {
 	struct pmf_cntr cntr; /* first */
 	TAILQ_ENTRY(pmf_fcntr) link;
+};
+
+struct pmf_feq {
+	struct pmf_eq eq;	   /* first */
+	TAILQ_ENTRY(pmf_feq) link; /* the lock of domain_list.c */
 };
 
 /* A shared receive context. */
@@ -129,10 +134,14 @@ struct pmf_mr {
 /* One table for all open domains: telemetry walks it, and a forked child finds them shut. */
 void pmf_domain_list_add(struct pmf_domain *d);
 void pmf_domain_list_del(struct pmf_domain *d);
+void pmf_eq_list_add(struct pmf_feq *eq);
+void pmf_eq_list_del(struct pmf_feq *eq);
+/** Before the stack runs: its objects are shut in forked children from now on. */
+void pmf_watch_forks(void);
 /** Call @p fn for each open domain, with the list locked. */
 void pmf_domain_list_walk(void (*fn)(struct pmf_domain *d, void *arg), void *arg);
 
-/** @return whether this process is the forked child of one that had a domain open: nothing works.
+/** @return whether this process is the forked child of one that used the stack: nothing works.
  */
 bool pmf_forked(void);
 

@@ -11,6 +11,7 @@
 
 #include "fabric/auth.h"
 #include "fabric/ep.h"
+#include "fabric/forked.h"
 #include "fabric/info.h"
 #include "fabric/log.h"
 #include "fabric/nosys.h"
@@ -67,6 +68,25 @@ int pmf_pep_give(fid_t handle, struct pmf_addr *addr)
 	}
 	pthread_mutex_unlock(&peps.lock);
 	return rc;
+}
+
+void pmf_peps_hold(void)
+{
+	pthread_mutex_lock(&peps.lock);
+}
+
+void pmf_peps_let_go(void)
+{
+	pthread_mutex_unlock(&peps.lock);
+}
+
+bool pmf_peps_forked(void)
+{
+	struct pmf_pep *p;
+
+	TAILQ_FOREACH (p, &peps.all, link)
+		pmf_forked_pep(&p->fid);
+	return !TAILQ_EMPTY(&peps.all);
 }
 
 static int pep_close(struct fid *fid)
@@ -341,6 +361,7 @@ int pmf_passive_ep_open(struct fid_fabric *fabric, struct fi_info *info, struct 
 	port = conf ? find_port(conf, info) : -FI_ENODATA;
 	if (port < 0)
 		return port;
+	pmf_watch_forks();
 	p = pep_make((struct pmf_fabric *)fabric, info, context);
 	if (!p)
 		return -FI_ENOMEM;

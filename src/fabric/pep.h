@@ -15,6 +15,12 @@
  */
 int pmf_pep_give(fid_t handle, struct pmf_addr *addr);
 
+/** Over a fork: none comes or goes. */
+void pmf_peps_hold(void);
+void pmf_peps_let_go(void);
+/** In the child, all held: they only refuse. @return whether there are any */
+bool pmf_peps_forked(void);
+
 int pmf_passive_ep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
 			void *context);
 

@@ -17,33 +17,48 @@
 static void nobody_at(const char *ip)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(7)};
+	struct fx_opt opt = {.caps = FI_MSG | FI_DIRECTED_RECV};
 	char tx[64] = {0}, rx[64];
+	struct iovec iov = {tx, 64};
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .context = tx};
 	fi_addr_t nobody;
 	struct fx_comp c;
 	double start;
 	struct fx f;
 
-	fx_open(&f, NULL);
+	fx_open(&f, &opt);
 	inet_pton(AF_INET, ip, &sin.sin_addr);
 	CU_ASSERT_EQUAL_FATAL(fi_av_insert(f.a.av, &sin, 1, &nobody, 0, NULL), 1);
+	msg.addr = nobody;
 	start = fx_now_ms();
+	CU_ASSERT_EQUAL(fi_recv(f.a.ep, rx, 64, NULL, nobody, rx), 0);
+	CU_ASSERT_EQUAL(fi_recv(f.a.ep, rx, 64, NULL, FI_ADDR_UNSPEC, rx), 0);
 	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 64, NULL, nobody, tx), 0);
 	CU_ASSERT_EQUAL(fi_inject(f.a.ep, tx, 64, nobody), 0);
+	/* B9: what waits behind a fence ends with what it waits for */
+	CU_ASSERT_EQUAL(fi_sendmsg(f.a.ep, &msg, FI_FENCE), 0);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 64, NULL, nobody, tx), 0);
 	/* operations to others go on */
 	CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, 64, NULL, FI_ADDR_UNSPEC, rx), 0);
 	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 64, NULL, f.a.b, rx), 0);
 	FX_WAIT_OK(&f, f.a.txcq, rx, &c);
 	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 4; i++) {
 		CU_ASSERT_FATAL(fx_wait(&f, f.a.txcq, &c));
 		CU_ASSERT(c.err.err == FI_EHOSTUNREACH || c.err.err == FI_ETIMEDOUT ||
 			  c.err.err == FI_ECONNRESET);
 		CU_ASSERT_EQUAL(c.err.flags, FI_SEND | FI_MSG);
 		/* A15: as passed, and NULL for inject */
-		CU_ASSERT_PTR_EQUAL(c.err.op_context, i == 0 ? tx : NULL);
+		CU_ASSERT_PTR_EQUAL(c.err.op_context, i == 1 ? NULL : tx);
 	}
 	CU_ASSERT(fx_now_ms() - start < fx_dead_ms() + FX_MS);
 	CU_ASSERT(fx_stays_empty(&f, f.a.txcq));
+	/* receives that wait stay posted, that for the dead one, too */
+	CU_ASSERT(fx_stays_empty(&f, f.a.rxcq));
+	CU_ASSERT_EQUAL(fi_cancel(&f.a.ep->fid, rx), 0);
+	FX_WAIT_ERR(&f, f.a.rxcq, rx, FI_ECANCELED, &c);
+	CU_ASSERT_EQUAL(fi_cancel(&f.a.ep->fid, rx), 0);
+	FX_WAIT_ERR(&f, f.a.rxcq, rx, FI_ECANCELED, &c);
 	fx_close(&f);
 }
 
@@ -247,25 +262,57 @@ static int child_of(struct fx *f)
 		return 3;
 	if (fi_domain(f->fabric, f->info, &domain, NULL) >= 0)
 		return 4;
-	if (fi_av_insert(f->a.av, f->a.name, 1, NULL, 0, NULL) >= 0)
+	if (!f->opt.msg && fi_av_insert(f->a.av, f->a.name, 1, NULL, 0, NULL) >= 0)
 		return 5;
-	fi_close(&f->a.ep->fid);
 	return 0;
 }
 
-static void test_E6_a_forked_child_gets_errors_and_harms_nobody(void)
+/* Connections, and what belongs to no domain. */
+static int child_of_msg(struct fx *f)
 {
+	char b[128] = {0};
+	size_t len = sizeof(b);
+	uint32_t event;
+
+	if (fi_eq_read(f->a.eq, &event, b, sizeof(b), 0) != -FI_EOPBADSTATE ||
+	    fi_eq_sread(f->peq, &event, b, sizeof(b), -1, 0) != -FI_EOPBADSTATE)
+		return 6;
+	if (fi_shutdown(f->a.ep, 0) != -FI_EOPBADSTATE ||
+	    fi_connect(f->a.ep, b, NULL, 0) != -FI_EOPBADSTATE ||
+	    fi_getpeer(f->a.ep, b, &len) != -FI_EOPBADSTATE)
+		return 7;
+	if (fi_listen(f->pep) != -FI_EOPBADSTATE ||
+	    fi_reject(f->pep, &f->a.ep->fid, NULL, 0) != -FI_EOPBADSTATE ||
+	    fi_getname(&f->pep->fid, b, &len) != -FI_EOPBADSTATE)
+		return 8;
+	if (fi_close(&f->pep->fid) || fi_close(&f->peq->fid))
+		return 9;
+	return 0;
+}
+
+static int child_calls(struct fx *f)
+{
+	int wrong = child_of(f);
+
+	if (!wrong && f->opt.msg)
+		wrong = child_of_msg(f);
+	return wrong ? wrong : -fi_close(&f->a.ep->fid);
+}
+
+static void fork_with(bool msg)
+{
+	struct fx_opt opt = {.msg = msg, .eq = true};
 	char tx[8] = "abc", rx[8];
 	struct fx_comp c;
 	struct fx f;
 	int status;
 	pid_t pid;
 
-	fx_open(&f, NULL);
+	fx_open(&f, &opt);
 	CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, 8, NULL, FI_ADDR_UNSPEC, rx), 0);
 	pid = fork();
 	if (pid == 0)
-		exit(child_of(&f));
+		exit(child_calls(&f));
 	CU_ASSERT_EQUAL_FATAL(waitpid(pid, &status, 0), pid);
 	CU_ASSERT(WIFEXITED(status));
 	CU_ASSERT_EQUAL(WEXITSTATUS(status), 0);
@@ -274,6 +321,37 @@ static void test_E6_a_forked_child_gets_errors_and_harms_nobody(void)
 	FX_WAIT_OK(&f, f.a.txcq, tx, &c);
 	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
 	CU_ASSERT_STRING_EQUAL(rx, "abc");
+	fx_close(&f);
+}
+
+static void test_E6_a_forked_child_gets_errors_and_harms_nobody(void)
+{
+	fork_with(false);
+	fork_with(true);
+}
+
+/* A listener runs the stack without a domain. */
+static void test_E6_a_listener_in_a_forked_child(void)
+{
+	struct fx_opt opt = {.msg = true};
+	uint32_t event;
+	struct fx f;
+	int status;
+	char b[64];
+	pid_t pid;
+
+	fx_open_domain(&f, &opt);
+	fx_listen(&f);
+	CU_ASSERT_EQUAL(fi_close(&f.domain->fid), 0);
+	pid = fork();
+	if (pid == 0)
+		exit(fi_listen(f.pep) != -FI_EOPBADSTATE ||
+		     fi_eq_sread(f.peq, &event, b, sizeof(b), -1, 0) != -FI_EOPBADSTATE ||
+		     fi_domain(f.fabric, f.info, &f.domain, NULL) >= 0);
+	CU_ASSERT_EQUAL_FATAL(waitpid(pid, &status, 0), pid);
+	CU_ASSERT(WIFEXITED(status));
+	CU_ASSERT_EQUAL(WEXITSTATUS(status), 0);
+	CU_ASSERT_EQUAL_FATAL(fi_domain(f.fabric, f.info, &f.domain, NULL), 0);
 	fx_close(&f);
 }
 
@@ -375,5 +453,6 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_E3_closing_while_the_process_exits),
 	FX_TEST(test_E5_cycles_leave_everything_where_it_was),
 	FX_TEST(test_E6_a_forked_child_gets_errors_and_harms_nobody),
+	FX_TEST(test_E6_a_listener_in_a_forked_child),
 };
 FX_MAIN("life")
