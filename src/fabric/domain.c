@@ -144,6 +144,8 @@ static int domain_make(struct pmf_fabric *f, const struct fi_info *info,
 	d->addr_format = domain_format(info, &conf->port[port]);
 	d->av_type = attr->av_type;
 	d->thread_safe = is_thread_safe(attr->threading);
+	d->dscp = (uint8_t)conf->dscp;
+	pmf_info_dscp(attr->tclass, &d->dscp);
 	TAILQ_INIT(&d->eps);
 	TAILQ_INIT(&d->srxs);
 	TAILQ_INIT(&d->avs);

@@ -254,6 +254,9 @@ static void attr_from(const struct fi_info *info, struct pmf_domain *d, struct p
 	attr->thread_safe = d->thread_safe;
 	attr->shared_rx = info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
 	attr->prefix = info->mode & FI_MSG_PREFIX ? PMF_MSG_PREFIX_SIZE : 0;
+	attr->dscp = d->dscp;
+	if (tx)
+		pmf_info_dscp(tx->tclass, &attr->dscp);
 }
 
 static void set_fids(struct pmf_ep *ep, void *context)

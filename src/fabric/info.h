@@ -57,6 +57,11 @@ const char *pmf_info_check_ep(const struct fi_info *info);
 /** The same for fi_srx_context(3). @p a may be NULL. */
 const char *pmf_info_check_rx(const struct fi_rx_attr *a);
 
+/** The code point of a traffic class; FI_TC_UNSPEC leaves @p dscp alone. @return false: no such
+ * class
+ */
+bool pmf_info_dscp(uint32_t tclass, uint8_t *dscp);
+
 /** Set all attributes of @p info but names and addresses. @p hints may be NULL. @return false: no
  * memory */
 bool pmf_info_fill(struct fi_info *info, const struct fi_info *hints, enum fi_ep_type type,

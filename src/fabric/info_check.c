@@ -17,6 +17,31 @@
 			return sentence; \
 	} while (0)
 
+/* The labels by the service classes of RFC 4594 §2.3 that have their meaning; scavengers RFC 8622.
+ */
+bool pmf_info_dscp(uint32_t tclass, uint8_t *dscp)
+{
+	static const uint8_t of_label[] = {
+		[FI_TC_BEST_EFFORT - FI_TC_LABEL] = 0,	     /* DF */
+		[FI_TC_LOW_LATENCY - FI_TC_LABEL] = 18,	     /* AF21 */
+		[FI_TC_DEDICATED_ACCESS - FI_TC_LABEL] = 46, /* EF */
+		[FI_TC_BULK_DATA - FI_TC_LABEL] = 10,	     /* AF11 */
+		[FI_TC_SCAVENGER - FI_TC_LABEL] = 1,	     /* LE */
+		[FI_TC_NETWORK_CTRL - FI_TC_LABEL] = 48,     /* CS6 */
+	};
+
+	if (tclass == FI_TC_UNSPEC)
+		return true;
+	if (tclass >= FI_TC_DSCP && tclass < FI_TC_DSCP + 64) {
+		*dscp = (uint8_t)(tclass - FI_TC_DSCP);
+		return true;
+	}
+	if (tclass < FI_TC_LABEL || tclass - FI_TC_LABEL >= PMF_ARRAY_SIZE(of_label))
+		return false;
+	*dscp = of_label[tclass - FI_TC_LABEL];
+	return true;
+}
+
 static const char *check_ep(const struct fi_ep_attr *a)
 {
 	const char *why;
@@ -66,9 +91,11 @@ static bool progress_ok(enum fi_progress p)
 static const char *check_domain(const struct fi_domain_attr *a)
 {
 	const char *why;
+	uint8_t dscp;
 
 	if (!a)
 		return NULL;
+	CHECK(pmf_info_dscp(a->tclass, &dscp), "domain_attr->tclass is unknown");
 	CHECK((unsigned int)a->threading <= FI_THREAD_ENDPOINT,
 	      "domain_attr->threading is unknown");
 	CHECK(progress_ok(a->control_progress), "domain_attr->control_progress is unknown");
@@ -83,8 +110,11 @@ static const char *check_domain(const struct fi_domain_attr *a)
 
 static const char *check_tx(const struct fi_tx_attr *a)
 {
+	uint8_t dscp;
+
 	if (!a)
 		return NULL;
+	CHECK(pmf_info_dscp(a->tclass, &dscp), "tx_attr->tclass is unknown");
 	CHECK(!(a->caps & ~PMF_CAPS), "tx_attr->caps has what is not offered");
 	CHECK(!(a->op_flags & ~PMF_TX_OP_FLAGS), "tx_attr->op_flags has what is not offered");
 	CHECK(!(a->msg_order & ~PMF_MSG_ORDER), "tx_attr->msg_order is more than FI_ORDER_SAS");

@@ -41,7 +41,7 @@ static void fill_tx(struct fi_tx_attr *a, const struct fi_tx_attr *h, uint64_t c
 	a->size = choose(h ? h->size : 0, conf->tx_size);
 	a->iov_limit = conf->iov_limit;
 	a->rma_iov_limit = 0;
-	a->tclass = FI_TC_UNSPEC;
+	a->tclass = h ? h->tclass : FI_TC_UNSPEC;
 }
 
 static void fill_rx(struct fi_rx_attr *a, const struct fi_rx_attr *h, uint64_t caps, uint64_t mode,
@@ -101,7 +101,7 @@ static void fill_domain(struct fi_domain_attr *a, const struct fi_domain_attr *h
 	a->mode = 0;
 	a->max_err_data = PMF_MAX_ERR_DATA;
 	a->mr_cnt = PMF_OBJECTS;
-	a->tclass = FI_TC_UNSPEC;
+	a->tclass = h ? h->tclass : FI_TC_UNSPEC;
 }
 
 /* Keys are echoed, so that what was asked for is what is opened. */

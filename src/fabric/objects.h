@@ -39,6 +39,7 @@ struct pmf_domain {
 	uint32_t addr_format;
 	enum fi_av_type av_type;
 	bool thread_safe;
+	uint8_t dscp;	   /* of its endpoints that name no traffic class */
 	uint8_t *auth_key; /* of its endpoints that have none of their own */
 	size_t auth_key_size;
 	_Atomic int refs;

@@ -297,6 +297,7 @@ static int open_listener(struct pmf_pep *p, const struct pmf_conf *conf, int por
 		.progress = &p->progress,
 		.tx_size = 1,
 		.rx_size = 1,
+		.dscp = (uint8_t)conf->dscp,
 	};
 	const struct fi_domain_attr *d = p->info->domain_attr;
 	struct pmf_key_list keys = {0};

@@ -119,6 +119,7 @@ static void move(struct pmf_eflow *ef, struct pmf_ep *to)
 	TAILQ_INSERT_TAIL(&to->eflows, ef, ep_link);
 	to->nflows++;
 	to->conn = ef;
+	pmf_path_set_dscp(&ef->path, to->dscp);
 }
 
 int pmf_cm_adopt(struct pmf_ep *ep, struct pmf_connreq *req)

@@ -156,6 +156,7 @@ struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep,
 		*err = FI_EHOSTUNREACH;
 		goto free_flow;
 	}
+	pmf_path_set_dscp(&ef->path, ep->dscp);
 	if (!pmf_auth_begin(e, ef, auth))
 		goto free_flow;
 	if (!take_index(e, ef))

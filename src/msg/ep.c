@@ -116,6 +116,7 @@ int pmf_ep_open(const struct pmf_ep_attr *attr, struct pmf_ep **out)
 	ep->handle.rx_op_flags = attr->rx_op_flags;
 	ep->no_src = attr->caps & FI_SOURCE ? 0 : FI_ADDR_NOTAVAIL;
 	ep->prefix = attr->prefix;
+	ep->dscp = attr->dscp;
 	ep->source_err = attr->caps & FI_SOURCE_ERR;
 	ep->addr = attr->addr;
 	pmf_random(&ep->inc, sizeof(ep->inc));

@@ -29,6 +29,7 @@ struct pmf_ep_attr {
 	bool thread_safe;     /* posting threads may be several (FI_THREAD_SAFE) */
 	bool shared_rx;	      /* receives come from a shared context, still to be bound */
 	uint8_t prefix;	      /* FI_MSG_PREFIX: bytes before each message, or 0 */
+	uint8_t dscp;	      /* of its packets, 0..63 */
 	struct pmf_addr addr; /* port 0: choose one at enable */
 	const struct pmf_key_list *keys; /* authorization keys; NULL: none */
 	bool keys_of_file;		 /* then those of FI_PMF_AUTH_KEY_FILE, which roll */

@@ -58,8 +58,9 @@ struct pmf_ep {
 	_Atomic int state; /* enum pmf_ep_state; written under the owner word, read by posters */
 	bool can_send, can_recv;
 	bool tx_selective, rx_selective;
-	bool source_err;  /* FI_SOURCE_ERR */
-	uint8_t prefix;	  /* bytes of FI_MSG_PREFIX, or 0 */
+	bool source_err; /* FI_SOURCE_ERR */
+	uint8_t prefix;	 /* bytes of FI_MSG_PREFIX, or 0 */
+	uint8_t dscp;
 	fi_addr_t no_src; /* FI_ADDR_NOTAVAIL, which is all bits, without FI_SOURCE; else 0 */
 	bool kick;	  /* manual progress: posting runs the tx half of a pass */
 	uint32_t inject_size, iov_limit;

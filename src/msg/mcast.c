@@ -125,6 +125,7 @@ int pmf_mc_join(struct pmf_ep *ep, const struct pmf_mc_attr *attr, struct pmf_mc
 		free(mc);
 		return -EHOSTUNREACH;
 	}
+	pmf_path_set_dscp(&mc->path, ep->dscp);
 	pmf_engine_lock(e);
 	err = begin(e, mc, pmf_clock_ns());
 	if (!err)

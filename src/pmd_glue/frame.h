@@ -72,6 +72,9 @@ void pmf_path_src(const struct pmf_path *path, uint8_t ip[16]);
 /** Change the source port of a path (to leave a dead ECMP path). */
 void pmf_path_set_sport(struct pmf_path *path, uint16_t sport);
 
+/** Another differentiated services code point than the port's. */
+void pmf_path_set_dscp(struct pmf_path *path, uint8_t dscp);
+
 /** Frames that can still be staged before pmf_queue_flush() must make room. */
 static inline uint16_t pmf_queue_room(const struct pmf_queue *q)
 {

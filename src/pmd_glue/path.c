@@ -64,12 +64,17 @@ static void put_ip4(struct pmf_path *path, const struct pmf_port *port, uint8_t 
 	path->pseudo_sum = pmf_cksum_fold(pmf_cksum_add(ip + 12, 8, 0));
 }
 
+static void put_class6(uint8_t *ip, uint8_t dscp)
+{
+	ip[0] = (uint8_t)(0x60 | dscp >> 2);
+	ip[1] = (uint8_t)(dscp << 6);
+}
+
 static void put_ip6(struct pmf_path *path, const struct pmf_port *port, uint8_t *ip,
 		    const struct pmf_addr *dst, uint8_t hops)
 {
 	memset(ip, 0, IP6_LEN);
-	ip[0] = (uint8_t)(0x60 | port->dscp >> 2);
-	ip[1] = (uint8_t)(port->dscp << 6);
+	put_class6(ip, port->dscp);
 	ip[6] = IPPROTO_UDP_NR;
 	ip[7] = hops;
 	memcpy(ip + 8, port->conf.v6.addr.ip, 16);
@@ -139,6 +144,18 @@ int pmf_path_init_group(struct pmf_path *path, struct pmf_port *port, const stru
 	pmf_mcast_mac(group->ip, put_headers(&p, port, group, sport, hops));
 	*path = p;
 	return 0;
+}
+
+void pmf_path_set_dscp(struct pmf_path *path, uint8_t dscp)
+{
+	uint8_t *end = path->hdr + PMF_L2L3L4_MAX - UDP_LEN, *ip = end - IP4_LEN;
+
+	if (path->v6) {
+		put_class6(end - IP6_LEN, dscp);
+		return;
+	}
+	ip[1] = (uint8_t)(dscp << 2);
+	path->ip_sum = pmf_cksum_fold(pmf_cksum_add(ip, IP4_LEN, 0));
 }
 
 void pmf_path_src(const struct pmf_path *path, uint8_t ip[16])

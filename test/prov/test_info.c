@@ -6,6 +6,7 @@
  */
 #include "fx.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -206,6 +207,28 @@ static void test_F8_not_offered(void)
 	fi_freeinfo(hints);
 }
 
+/* B10: a network that carries no multicast. */
+static void test_B10_without_multicast(void)
+{
+	struct fi_info *hints = usual_hints(0), *info;
+
+	setenv("FI_PMF_PORT", "net_ring0 10.99.0.1/24 mcast_ttl=0", 1);
+	hints->caps = 0;
+	CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
+	CU_ASSERT_EQUAL((info->caps | info->tx_attr->caps | info->rx_attr->caps) & FI_MULTICAST, 0);
+	fi_freeinfo(info);
+	hints->tx_attr->op_flags = FI_MULTICAST;
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	hints->tx_attr->op_flags = 0;
+	CU_ASSERT_EQUAL(info_of("239.1.2.3", "1", 0, hints, &info), -FI_ENODATA);
+	hints->caps = FI_MSG | FI_MULTICAST;
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	setenv("FI_PMF_PORT", two_ports, 1);
+	CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
 static void test_F6_unknown_names_in_what_is_opened(void)
 {
 	struct fi_fabric_attr attr = {.name = (char *)(uintptr_t) "10.1.0.0/16",
@@ -275,6 +298,71 @@ static void test_E11_an_event_queue_opens_for_rdm(void)
 	fx_close_domain(&f);
 }
 
+/* An endpoint that sends, or connects, to nobody at @p port. */
+static void talk_in_class(struct fx *f, struct fx_ep *e, uint32_t tclass, uint16_t port)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(port)};
+	fi_addr_t to;
+
+	sin.sin_addr.s_addr = htonl(0x0a630007);
+	f->info->tx_attr->tclass = tclass;
+	fx_ep_open(f, e);
+	if (f->opt.msg) {
+		CU_ASSERT_EQUAL(fi_connect(e->ep, &sin, NULL, 0), 0);
+	} else {
+		fx_ep_enable(e);
+		CU_ASSERT_EQUAL_FATAL(fi_av_insert(e->av, &sin, 1, &to, 0, NULL), 1);
+		CU_ASSERT_EQUAL(fi_send(e->ep, &sin, 1, NULL, to, NULL), 0);
+	}
+	CU_ASSERT_TRUE(fx_stays_empty(f, e->txcq));
+}
+
+/* The code point of the frames to @p port, or -1. */
+static int code_point_to(const uint8_t *p, size_t len, uint16_t port)
+{
+	const uint8_t to[] = {10, 99, 0, 7}, udp[] = {(uint8_t)(port >> 8), (uint8_t)port};
+
+	for (size_t i = 0; i + 28 < len; i++)
+		if (p[i] == 0x45 && !memcmp(p + i + 16, to, 4) && !memcmp(p + i + 22, udp, 2))
+			return p[i + 1] >> 2;
+	return -1;
+}
+
+/* Run by itself with a capture: the endpoint's class counts, else the domain's. */
+static void test_F6_traffic_classes_on_the_wire(void)
+{
+	const char *path = getenv("FI_PMF_CAPTURE");
+	static uint8_t bytes[1 << 20];
+	struct fi_info *hints = usual_hints(0);
+	struct fx f = {0};
+	size_t len;
+	FILE *file;
+
+	hints->domain_attr->tclass = fi_tc_dscp_set(7);
+	CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &f.info), 0);
+	fi_freeinfo(hints);
+	if (!path) {
+		fi_freeinfo(f.info);
+		return;
+	}
+	CU_ASSERT_EQUAL_FATAL(fi_fabric(f.info->fabric_attr, &f.fabric, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(fi_domain(f.fabric, f.info, &f.domain, NULL), 0);
+	talk_in_class(&f, &f.a, FI_TC_UNSPEC, 7001);
+	talk_in_class(&f, &f.b, FI_TC_NETWORK_CTRL, 7002);
+	fx_ep_close(&f.b);
+	f.opt.msg = true;
+	f.info->ep_attr->type = FI_EP_MSG;
+	talk_in_class(&f, &f.b, FI_TC_BULK_DATA, 7003);
+	fx_close(&f);
+	file = fopen(path, "rb");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+	len = fread(bytes, 1, sizeof(bytes), file);
+	fclose(file);
+	CU_ASSERT_EQUAL(code_point_to(bytes, len, 7001), 7);
+	CU_ASSERT_EQUAL(code_point_to(bytes, len, 7002), 48);
+	CU_ASSERT_EQUAL(code_point_to(bytes, len, 7003), 10);
+}
+
 static const struct fx_test tests[] = {
 	FX_TEST(test_E7_nothing_without_a_port),
 	FX_TEST(test_E7_getinfo_starts_and_prints_nothing),
@@ -284,6 +372,8 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_F6_addresses_in_the_hints),
 	FX_TEST(test_F6_each_version),
 	FX_TEST(test_F8_not_offered),
+	FX_TEST(test_B10_without_multicast),
+	FX_TEST(test_F6_traffic_classes_on_the_wire),
 	FX_TEST(test_F6_unknown_names_in_what_is_opened),
 	FX_TEST(test_F6_what_is_reported_opens),
 	FX_TEST(test_E11_an_event_queue_opens_for_rdm),

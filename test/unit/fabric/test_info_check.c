@@ -132,6 +132,37 @@ static void test_transmit_and_receive(void)
 static struct pmf_conf defaults = {
 	.tx_size = 100, .rx_size = 200, .inject_size = 300, .iov_limit = 4};
 
+static void expect_dscp(uint32_t tclass, int want)
+{
+	uint8_t dscp = 77;
+
+	CU_ASSERT_EQUAL(pmf_info_dscp(tclass, &dscp), want >= 0);
+	CU_ASSERT_EQUAL(dscp, want < 0 ? 77 : want);
+}
+
+static void test_F6_traffic_classes(void)
+{
+	struct fi_info *hints = hints_new(), *i = hints_new();
+
+	NOT_MET(h->tx_attr->tclass = 1);
+	NOT_MET(h->domain_attr->tclass = FI_TC_DSCP + 64);
+	MET(h->tx_attr->tclass = FI_TC_BULK_DATA);
+	MET(h->domain_attr->tclass = fi_tc_dscp_set(63));
+	expect_dscp(FI_TC_UNSPEC, 77);
+	expect_dscp(fi_tc_dscp_set(0), 0);
+	expect_dscp(fi_tc_dscp_set(63), 63);
+	expect_dscp(FI_TC_BEST_EFFORT, 0);
+	expect_dscp(FI_TC_NETWORK_CTRL, 48);
+	expect_dscp(FI_TC_NETWORK_CTRL + 1, -1);
+	hints->tx_attr->tclass = FI_TC_LOW_LATENCY;
+	hints->domain_attr->tclass = FI_TC_SCAVENGER;
+	pmf_info_fill(i, hints, FI_EP_RDM, &defaults);
+	CU_ASSERT_EQUAL(i->tx_attr->tclass, FI_TC_LOW_LATENCY);
+	CU_ASSERT_EQUAL(i->domain_attr->tclass, FI_TC_SCAVENGER);
+	fi_freeinfo(hints);
+	fi_freeinfo(i);
+}
+
 static void test_F6_primary_capabilities_only_when_asked_for(void)
 {
 	struct fi_info *h = hints_new(), *i = hints_new();
@@ -191,6 +222,7 @@ static const struct unit_test tests[] = {
 	UNIT_TEST(test_addresses),
 	UNIT_TEST(test_domain),
 	UNIT_TEST(test_transmit_and_receive),
+	UNIT_TEST(test_F6_traffic_classes),
 	UNIT_TEST(test_F6_primary_capabilities_only_when_asked_for),
 	UNIT_TEST(test_F6_sizes_are_the_hints_or_the_defaults),
 };

@@ -87,6 +87,29 @@ static void test_every_length_has_right_sums(void)
 	port_test_close();
 }
 
+static void test_code_point_changes(void)
+{
+	struct pmf_path v4, v6;
+	struct frame f;
+
+	port_test_open(TEST_DEV STATIC_PEER, NULL);
+	port->dscp = 63;
+	v4 = path_to("10.99.0.2");
+	v6 = path_to("fd00::2");
+	pmf_path_set_dscp(&v4, 46);
+	send_pattern(&v4, 100, true);
+	CU_ASSERT_TRUE_FATAL(port_test_tx(&f));
+	CU_ASSERT_EQUAL(f.b[15], 46 << 2 | 2);
+	CU_ASSERT(frame_sums_ok(&f));
+	pmf_path_set_dscp(&v6, 46);
+	send_pattern(&v6, 100, true);
+	CU_ASSERT_TRUE_FATAL(port_test_tx(&f));
+	CU_ASSERT_EQUAL(f.b[14], 0x60 | 46 >> 2);
+	CU_ASSERT_EQUAL(f.b[15], (46 & 3) << 6 | 0x20);
+	CU_ASSERT(frame_sums_ok(&f));
+	port_test_close();
+}
+
 static void test_source_port_changes(void)
 {
 	struct pmf_path path;
@@ -312,6 +335,7 @@ static void test_pool_runs_dry_and_recovers(void)
 const struct glue_test frame_tx_tests[] = {
 	{"an IPv4 frame, byte by byte", test_ipv4_frame_byte_by_byte},
 	{"an IPv6 frame, byte by byte", test_ipv6_frame_byte_by_byte},
+	{"another code point", test_code_point_changes},
 	{"every length has right sums", test_every_length_has_right_sums},
 	{"the source port changes", test_source_port_changes},
 	{"a VLAN tag", test_vlan_tag},
