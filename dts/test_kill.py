@@ -2,13 +2,15 @@
 # Copyright (c) 2026 The pmf authors
 """One process is killed in the middle: the other stays well, and the link serves the next one."""
 
+import os
+import pathlib
 import re
 import signal
 import subprocess
 
 import pytest
 
-from conftest import PROVIDER
+from conftest import PROVIDER, ROOT
 from proc import listens, wait_until
 
 # memif's driver can crash the survivor of a kill (it unmaps memory under a running burst), so that
@@ -16,6 +18,7 @@ from proc import listens, wait_until
 KILL_LINKS = ('vhost', 'af_packet', 'af_xdp')
 # A peer counts as dead sooner than by default, or the tests would mostly wait for that.
 SOON = {'FI_PMF_PEER_TIMEOUT_MS': '5000'}
+PEER = pathlib.Path(os.environ.get('PMF_BUILD', ROOT / 'build')).resolve() / 'test/prov/mortal_peer'
 PROGRAM = ['stdbuf', '-oL', 'fi_pingpong', '-p', PROVIDER, '-e', 'rdm', '-c', '-I', '2000']
 
 
@@ -78,3 +81,15 @@ def test_a_server_serves_the_next_after_a_kill(name, tree, make_link, pmf_run):
         after = wait_until(lambda: served(pmf_run, b, client), 30, f'served again by {server}')
         assert len(re.findall(r'^(?:lat|bw) +\d+ +', after.out, re.M)) == 4, str(after)
         assert server.running(), str(server)
+
+
+@pytest.mark.skipif(PROVIDER != 'pmf', reason='its own program')
+@pytest.mark.parametrize('kind', ('rdm', 'msg'))
+def test_killed_within_a_message(kind, make_link, pmf_run):
+    """The program says of itself what its peer's death has to look like: entries, events, time."""
+    a, b = make_link('vhost').ends
+    env = {'FI_PMF_PEER_TIMEOUT_MS': '1500'}
+    survivor = pmf_run(a, PEER, kind, 'survivor', a.address, env=env)
+    survivor.wait_for('ready', 30)
+    pmf_run(b, PEER, kind, 'victim', a.address, env=env)
+    assert survivor.wait(30) == 0 and 'told' in survivor.out, str(survivor)

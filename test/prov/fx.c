@@ -9,8 +9,7 @@
 
 #include "pmf/pmf_stats.h"
 
-/* FX_EP=msg: the suite once more, on connected endpoints. */
-static bool on_connections(void)
+bool fx_on_connections(void)
 {
 	const char *ep = getenv("FX_EP");
 
@@ -30,7 +29,7 @@ int fx_main(int argc, char **argv, const char *suite, const struct fx_test *test
 		if (argc > 1 && !strstr(tests[i].name, argv[1]))
 			continue;
 		/* who the peer is is no question there; one that makes its endpoints itself */
-		if (on_connections() &&
+		if (fx_on_connections() &&
 		    (strstr(tests[i].name, "A13") || strstr(tests[i].name, "B12_flags_changed")))
 			continue;
 		CU_add_test(s, tests[i].name, tests[i].fn);
@@ -79,7 +78,7 @@ void fx_open_domain(struct fx *f, const struct fx_opt *opt)
 
 	memset(f, 0, sizeof(*f));
 	f->opt = opt ? *opt : usual;
-	if (on_connections() && !f->opt.no_enable)
+	if (fx_on_connections() && !f->opt.no_enable)
 		f->opt.msg = true;
 	hints = fx_hints(&f->opt);
 	CU_ASSERT_EQUAL_FATAL(fi_getinfo(FX_API, NULL, NULL, 0, hints, &f->info), 0);

@@ -95,6 +95,8 @@ int fx_main(int argc, char **argv, const char *suite, const struct fx_test *test
 void fx_open(struct fx *f, const struct fx_opt *opt);
 /** Close all of it; each close must return 0. */
 void fx_close(struct fx *f);
+/** FX_EP=msg: the suite runs once more, with opt.msg wherever endpoints are opened. */
+bool fx_on_connections(void);
 /** fi_getinfo as fx_open() does it, with the options' hints. */
 struct fi_info *fx_hints(const struct fx_opt *opt);
 /** Fabric and domain only. */

@@ -125,6 +125,33 @@ static void test_E10_all_that_was_injected_arrives(void)
 	fx_close(&f);
 }
 
+/* Where the link doubles every frame, and one of the two comes up to a millisecond late: what has
+ * ended is not begun again. */
+static void test_E10_faults_late_copies_begin_nothing(void)
+{
+	double end = fx_now_ms() + FX_MS;
+	struct fx_event ev;
+	struct fx f;
+
+	if (!getenv("FI_PMF_FAULT"))
+		return;
+	fx_open_domain(&f, &msg);
+	fx_listen(&f);
+	/* until the end of one came before the late copy of its request */
+	while (fx_stat(&f, "engine:0", "drop_ended") < 3 && fx_now_ms() < end) {
+		fx_ep_open(&f, &f.a);
+		CU_ASSERT_EQUAL_FATAL(fx_connect(&f, &f.a, &f.a, sizeof(void *)), 0);
+		FX_EVENT(&f, f.peq, FI_CONNREQ, &f.pep->fid, &ev);
+		CU_ASSERT_EQUAL_FATAL(fi_reject(f.pep, ev.cm.info->handle, NULL, 0), 0);
+		fi_freeinfo(ev.cm.info);
+		FX_EVENT_ERR(&f, f.a.eq, FI_ECONNREFUSED, &f.a.ep->fid, &ev);
+		CU_ASSERT_FATAL(fx_no_event(&f, f.peq));
+		fx_ep_close(&f.a);
+	}
+	CU_ASSERT(fx_stat(&f, "engine:0", "drop_ended") >= 3);
+	fx_close(&f);
+}
+
 enum { BIG = 64 << 20 };
 
 /* On both sides a receive that is being filled, a send that is being fetched, one that waits for a
@@ -328,6 +355,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_E10_peer_closes),
 	FX_TEST(test_E10_injected_and_kept_messages_arrive),
 	FX_TEST(test_E10_all_that_was_injected_arrives),
+	FX_TEST(test_E10_faults_late_copies_begin_nothing),
 	FX_TEST(test_E10_operations_under_way_are_cancelled_on_both_sides),
 	FX_TEST(test_E10_close_cancels_the_peers_operations),
 	FX_TEST(test_E11_small_buffer_and_descriptor),

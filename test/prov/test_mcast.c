@@ -7,6 +7,7 @@
 #include "fx.h"
 
 #include <arpa/inet.h>
+#include <unistd.h>
 
 #define GROUP "239.1.2.3"
 #define GROUP_MAX 1396 /* with the MTU of 1500 that FI_PMF_PORT says here; docs/fi_pmf.7 */
@@ -124,6 +125,35 @@ static void test_B10_closed_before_it_is_complete(void)
 	CU_ASSERT_EQUAL(fi_close(&mc->fid), 0);
 	CU_ASSERT_TRUE(fx_no_event(&f, f.a.eq));
 	fx_close(&f);
+}
+
+/* Nobody is at the other end of the link. */
+static void test_B10_the_link_is_down(void)
+{
+	char dir[] = "/tmp/pmf-test-XXXXXX", port[128], sock[64];
+	struct sockaddr_in sin = group_of(GROUP, 4000);
+	struct fx_event ev;
+	struct fid_mc *mc;
+	struct fx f;
+
+	if (!getenv("FX_LINK")) /* a process has one link */
+		return;
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+	snprintf(sock, sizeof(sock), "%s/l", dir);
+	snprintf(port, sizeof(port), "net_vhost0,iface=%s 10.99.0.1/24", sock);
+	setenv("FI_PMF_PORT", port, 1);
+	fx_open(&f, &usual);
+	CU_ASSERT_EQUAL_FATAL(fi_join(f.a.ep, &sin, 0, &mc, dir), 0);
+	CU_ASSERT_FATAL(fx_event(&f, f.a.eq, &ev));
+	CU_ASSERT_EQUAL(ev.err.err, FI_ETIMEDOUT);
+	CU_ASSERT_PTR_EQUAL(ev.err.fid, &mc->fid);
+	CU_ASSERT_PTR_EQUAL(ev.err.context, dir);
+	CU_ASSERT_EQUAL(fi_mc_addr(mc), FI_ADDR_NOTAVAIL);
+	CU_ASSERT_TRUE(fx_no_event(&f, f.a.eq));
+	CU_ASSERT_EQUAL(fi_close(&mc->fid), 0);
+	fx_close(&f);
+	unlink(sock);
+	CU_ASSERT_EQUAL(rmdir(dir), 0);
 }
 
 static void test_B10_the_domains_event_queue_serves(void)
@@ -719,6 +749,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_B10_the_group_as_node),
 	FX_TEST(test_B10_a_join_ends_in_one_event),
 	FX_TEST(test_B10_closed_before_it_is_complete),
+	FX_TEST(test_B10_the_link_is_down),
 	FX_TEST(test_B10_the_domains_event_queue_serves),
 	FX_TEST(test_B10_joins_that_are_refused),
 	FX_TEST(test_B10_one_direction_alone),
