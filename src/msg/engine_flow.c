@@ -158,7 +158,7 @@ struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep,
 	}
 	pmf_path_set_dscp(&ef->path, ep->dscp);
 	if (!pmf_auth_begin(e, ef, auth))
-		goto free_flow;
+		goto fini_path;
 	if (!take_index(e, ef))
 		goto end_auth;
 	if (rte_hash_add_key_data(e->by_name, &name, ef))
@@ -183,6 +183,8 @@ free_index:
 	e->flows[ef->index] = NULL;
 end_auth:
 	pmf_auth_end(e, ef);
+fini_path:
+	pmf_path_fini(&ef->path, e->q);
 free_flow:
 	free(ef);
 	return NULL;
@@ -385,5 +387,6 @@ void pmf_eflow_free(struct pmf_engine *e, struct pmf_eflow *ef, int error)
 	if (ef->cm)
 		pmf_cm_flow_end(e, ef, ef->flow.error);
 	pmf_auth_end(e, ef);
+	pmf_path_fini(&ef->path, e->q);
 	free(ef);
 }

@@ -31,12 +31,12 @@ static void send_stray(struct pmf_engine *e, struct rte_mbuf *m, size_t len,
 		memcpy(ends.to, to->ip, sizeof(ends.to));
 		len = pmf_seal_contact(auth->ring, got->key, &ends, rte_pktmbuf_mtod(m, uint8_t *),
 				       len);
-		if (!len) {
-			rte_pktmbuf_free(m);
-			return;
-		}
 	}
-	pmf_frame_send(e->q, &path, m, (uint16_t)len, false, now);
+	if (len)
+		pmf_frame_send(e->q, &path, m, (uint16_t)len, false, now);
+	else
+		rte_pktmbuf_free(m);
+	pmf_path_fini(&path, e->q);
 }
 
 /*

@@ -50,6 +50,7 @@ struct pmf_path {
 	uint8_t hdr_len;
 	bool v6;
 	bool local;	     /* an address of this port: goes through the loop ring */
+	bool uses_neigh;     /* until pmf_path_fini() */
 	uint8_t loop_queue;  /* local: the queue whose loop ring takes the frames; 0 at first */
 	uint16_t neigh;	     /* index in the port's table */
 	uint32_t neigh_gen;  /* generation that hdr's MAC address is from; 0: unresolved */
@@ -58,13 +59,18 @@ struct pmf_path {
 };
 
 /**
- * Prepare the headers towards @p dst. No frame is sent; resolution starts with the first one.
+ * Prepare the headers towards @p dst; ends by pmf_path_fini(). No frame is sent; resolution starts
+ * with the first one.
  * @param sport  UDP source port: entropy for ECMP and RSS only
  * @return 0; -ENETUNREACH: no address of that family, or off-link without a gateway;
- *         -ENOBUFS: neighbour table full
+ *         -ENOBUFS: too many neighbours are in use
  */
 int pmf_path_init(struct pmf_path *path, struct pmf_port *port, const struct pmf_addr *dst,
 		  uint16_t sport);
+
+/** Let go of what pmf_path_init() took, or of nothing if the path is all zeros. Frames that it has
+ * sent still go. */
+void pmf_path_fini(struct pmf_path *path, struct pmf_queue *q);
 
 /** The source address that its frames have, IPv4 as IPv4-mapped. */
 void pmf_path_src(const struct pmf_path *path, uint8_t ip[16]);

@@ -29,6 +29,8 @@ static const pmf_ns_t reachable_time = 30 * PMF_NS_PER_S;
 /* Contradictions make us ask, but not more often than this. */
 static const pmf_ns_t suspect_pause = 100 * PMF_NS_PER_MS;
 
+#define BUCKET_MASK (PMF_NEIGH_BUCKETS - 1)
+
 static uint32_t hash_ip(const uint8_t ip[16])
 {
 	uint64_t a, b;
@@ -42,10 +44,9 @@ static uint32_t hash_ip(const uint8_t ip[16])
 /* @return the index, or -ENOENT with *slot where it belongs. */
 static int table_find(const struct pmf_neigh_table *t, const uint8_t ip[16], uint32_t *slot)
 {
-	const uint32_t mask = PMF_ARRAY_SIZE(t->bucket) - 1;
-	uint32_t s = hash_ip(ip) & mask;
+	uint32_t s = hash_ip(ip) & BUCKET_MASK;
 
-	for (; t->bucket[s]; s = (s + 1) & mask)
+	for (; t->bucket[s]; s = (s + 1) & BUCKET_MASK)
 		if (memcmp(t->e[t->bucket[s] - 1].ip, ip, 16) == 0)
 			return t->bucket[s] - 1;
 	*slot = s;
@@ -63,30 +64,111 @@ static int table_find_locked(struct pmf_neigh_table *t, const uint8_t ip[16])
 	return i;
 }
 
+/* Under the lock. What a gap would hide moves into it (Knuth, TAOCP 3, 6.4, algorithm R). */
+static void table_remove(struct pmf_neigh_table *t, const struct pmf_neigh *e)
+{
+	uint32_t gap = hash_ip(e->ip) & BUCKET_MASK, s;
+
+	while (t->bucket[gap] != e - t->e + 1)
+		gap = (gap + 1) & BUCKET_MASK;
+	for (s = (gap + 1) & BUCKET_MASK; t->bucket[s]; s = (s + 1) & BUCKET_MASK) {
+		const uint32_t home = hash_ip(t->e[t->bucket[s] - 1].ip) & BUCKET_MASK;
+
+		if (((s - home) & BUCKET_MASK) < ((s - gap) & BUCKET_MASK))
+			continue;
+		t->bucket[gap] = t->bucket[s];
+		gap = s;
+	}
+	t->bucket[gap] = 0;
+}
+
+/* Under the lock. @return the index, or -ENOBUFS */
+static int table_make(struct pmf_neigh_table *t, const uint8_t ip[16], uint32_t slot)
+{
+	struct pmf_neigh *e = TAILQ_FIRST(&t->free);
+	const uint32_t n = atomic_load_explicit(&t->count, memory_order_relaxed);
+	struct pmf_addr a;
+
+	if (e)
+		TAILQ_REMOVE(&t->free, e, link);
+	else if (n < PMF_NEIGH_SLOTS)
+		e = &t->e[n];
+	else
+		return -ENOBUFS;
+	memcpy(e->ip, ip, 16);
+	memcpy(a.ip, ip, 16);
+	e->v6 = !pmf_addr_is_v4(&a);
+	e->due = PMF_NS_NEVER;
+	t->bucket[slot] = (uint16_t)(e - t->e + 1);
+	TAILQ_INSERT_TAIL(&t->unused, e, link);
+	t->nunused++;
+	if (e == &t->e[n]) /* Pairs with the acquire in pmf_neigh_tick(): the entry is whole. */
+		atomic_store_explicit(&t->count, n + 1, memory_order_release);
+	return (int)(e - t->e);
+}
+
 int pmf_neigh_get(struct pmf_neigh_table *t, const uint8_t ip[16])
 {
-	uint32_t slot, n;
+	struct pmf_neigh *e;
+	uint32_t slot;
 	int i;
 
 	pthread_mutex_lock(&t->lock);
 	i = table_find(t, ip, &slot);
-	n = atomic_load_explicit(&t->count, memory_order_relaxed);
-	if (i < 0 && n == PMF_NEIGH_MAX)
+	if ((i < 0 || t->e[i].users == 0) && t->nused == PMF_NEIGH_MAX)
 		i = -ENOBUFS;
-	if (i == -ENOENT) {
-		struct pmf_addr a;
-
-		i = (int)n;
-		memcpy(t->e[i].ip, ip, 16);
-		memcpy(a.ip, ip, 16);
-		t->e[i].v6 = !pmf_addr_is_v4(&a);
-		t->e[i].due = PMF_NS_NEVER;
-		t->bucket[slot] = (uint16_t)(i + 1);
-		/* Pairs with the acquire in pmf_neigh_tick(): the entry is whole. */
-		atomic_store_explicit(&t->count, n + 1, memory_order_release);
+	if (i == -ENOENT)
+		i = table_make(t, ip, slot);
+	if (i >= 0) {
+		e = &t->e[i];
+		if (e->users++ == 0) {
+			TAILQ_REMOVE(&t->unused, e, link);
+			t->nunused--;
+			t->nused++;
+		}
 	}
 	pthread_mutex_unlock(&t->lock);
 	return i;
+}
+
+static void pend_drop(struct pmf_queue *q, struct pmf_neigh *e)
+{
+	q->stats.tx_no_neigh += e->npend;
+	q->port->neigh->npend -= e->npend;
+	while (e->npend > 0)
+		rte_pktmbuf_free(e->pend[--e->npend]);
+}
+
+/* The oldest of those that nobody uses is forgotten. Queue 0, under the lock. */
+static void forget_oldest(struct pmf_queue *q)
+{
+	struct pmf_neigh_table *t = q->port->neigh;
+	struct pmf_neigh *e = TAILQ_FIRST(&t->unused);
+
+	TAILQ_REMOVE(&t->unused, e, link);
+	t->nunused--;
+	table_remove(t, e);
+	pend_drop(q, e);
+	e->state = PMF_NEIGH_IDLE;
+	e->due = PMF_NS_NEVER;
+	atomic_store_explicit(&e->gen, 0, memory_order_relaxed);
+	TAILQ_INSERT_HEAD(&t->free, e, link);
+}
+
+void pmf_neigh_put(struct pmf_queue *q, uint16_t index)
+{
+	struct pmf_neigh_table *t = q->port->neigh;
+	struct pmf_neigh *e = &t->e[index];
+
+	pthread_mutex_lock(&t->lock);
+	if (--e->users == 0) {
+		TAILQ_INSERT_TAIL(&t->unused, e, link);
+		t->nunused++;
+		t->nused--;
+	}
+	while (q->queue_id == 0 && t->nunused > PMF_NEIGH_UNUSED)
+		forget_oldest(q);
+	pthread_mutex_unlock(&t->lock);
 }
 
 uint32_t pmf_neigh_mac(struct pmf_neigh_table *t, uint16_t index, uint8_t mac[6])
@@ -177,14 +259,8 @@ static void pend_send(struct pmf_queue *q, struct pmf_neigh *e)
 		memcpy(rte_pktmbuf_mtod(e->pend[i], uint8_t *), mac, 6);
 		pmf_stage_or_drop(q, e->pend[i]);
 	}
+	q->port->neigh->npend -= e->npend;
 	e->npend = 0;
-}
-
-static void pend_drop(struct pmf_queue *q, struct pmf_neigh *e)
-{
-	q->stats.tx_no_neigh += e->npend;
-	while (e->npend > 0)
-		rte_pktmbuf_free(e->pend[--e->npend]);
 }
 
 static void entry_learn(struct pmf_queue *q, struct pmf_neigh *e, const uint8_t mac[6],
@@ -197,6 +273,31 @@ static void entry_learn(struct pmf_queue *q, struct pmf_neigh *e, const uint8_t 
 	pend_send(q, e);
 }
 
+/*
+ * Frames that wait are bounded, for one neighbour and in all: the oldest of this one makes room, or
+ * those of one that nobody uses. @return false: there is no room
+ */
+static bool pend_room(struct pmf_queue *q, struct pmf_neigh *e)
+{
+	struct pmf_neigh_table *t = q->port->neigh;
+
+	if (e->npend == PMF_NEIGH_PEND || (e->npend && t->npend == PMF_NEIGH_PEND_ALL)) {
+		/* The newest frames are worth most (RFC 1122 §2.3.2.2). */
+		rte_pktmbuf_free(e->pend[0]);
+		q->stats.tx_no_neigh++;
+		memmove(e->pend, e->pend + 1, sizeof(e->pend[0]) * (PMF_NEIGH_PEND - 1));
+		e->npend--;
+		t->npend--;
+	}
+	if (pmf_likely(t->npend < PMF_NEIGH_PEND_ALL))
+		return true;
+	pthread_mutex_lock(&t->lock);
+	while (t->npend == PMF_NEIGH_PEND_ALL && !TAILQ_EMPTY(&t->unused))
+		forget_oldest(q);
+	pthread_mutex_unlock(&t->lock);
+	return t->npend < PMF_NEIGH_PEND_ALL;
+}
+
 static void hold_here(struct pmf_queue *q, struct pmf_neigh *e, struct rte_mbuf *m, pmf_ns_t now)
 {
 	uint8_t mac[6];
@@ -207,14 +308,13 @@ static void hold_here(struct pmf_queue *q, struct pmf_neigh *e, struct rte_mbuf 
 		pmf_stage_or_drop(q, m);
 		return;
 	}
-	if (e->npend == PMF_NEIGH_PEND) {
-		/* The newest frames are worth most (RFC 1122 §2.3.2.2). */
-		rte_pktmbuf_free(e->pend[0]);
+	if (pend_room(q, e)) {
+		e->pend[e->npend++] = m;
+		q->port->neigh->npend++;
+	} else {
+		rte_pktmbuf_free(m);
 		q->stats.tx_no_neigh++;
-		memmove(e->pend, e->pend + 1, sizeof(e->pend[0]) * (PMF_NEIGH_PEND - 1));
-		e->npend--;
 	}
-	e->pend[e->npend++] = m;
 	if (e->state == PMF_NEIGH_IDLE)
 		entry_ask(q, e, PMF_NEIGH_INCOMPLETE, now);
 }
@@ -228,9 +328,13 @@ void pmf_neigh_hold(struct pmf_queue *q, uint16_t index, struct rte_mbuf *m, pmf
 		return;
 	}
 	m->hash.usr = index;
+	pthread_mutex_lock(&t->lock);
+	t->e[index].users++; /* the path that sends it is one already */
+	pthread_mutex_unlock(&t->lock);
 	if (rte_ring_enqueue(t->handoff, m) != 0) {
 		q->stats.tx_no_neigh++;
 		rte_pktmbuf_free(m);
+		pmf_neigh_put(q, index);
 	}
 }
 
@@ -352,8 +456,12 @@ static void handoff_drain(struct pmf_queue *q, pmf_ns_t now)
 	struct pmf_neigh_table *t = q->port->neigh;
 	void *m;
 
-	while (rte_ring_dequeue(t->handoff, &m) == 0)
-		hold_here(q, &t->e[((struct rte_mbuf *)m)->hash.usr], m, now);
+	while (rte_ring_dequeue(t->handoff, &m) == 0) {
+		const uint16_t index = (uint16_t)((struct rte_mbuf *)m)->hash.usr;
+
+		hold_here(q, &t->e[index], m, now);
+		pmf_neigh_put(q, index);
+	}
 }
 
 static void wanted_scan(struct pmf_queue *q, pmf_ns_t now)
@@ -403,6 +511,8 @@ struct pmf_neigh_table *pmf_neigh_open(struct pmf_port *port)
 		return NULL;
 	t->port = port;
 	t->next_due = PMF_NS_NEVER;
+	TAILQ_INIT(&t->unused);
+	TAILQ_INIT(&t->free);
 	pthread_mutex_init(&t->lock, NULL);
 	snprintf(name, sizeof(name), "pmf_neigh_%u", port->port_id);
 	/* Relaxed tail: a producer that is preempted inside does not hold up the others. */

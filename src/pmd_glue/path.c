@@ -129,9 +129,17 @@ int pmf_path_init(struct pmf_path *path, struct pmf_port *port, const struct pmf
 		if (n < 0)
 			return n;
 		p.neigh = (uint16_t)n;
+		p.uses_neigh = true;
 	}
 	*path = p;
 	return 0;
+}
+
+void pmf_path_fini(struct pmf_path *path, struct pmf_queue *q)
+{
+	if (path->uses_neigh)
+		pmf_neigh_put(q, path->neigh);
+	path->uses_neigh = false;
 }
 
 int pmf_path_init_group(struct pmf_path *path, struct pmf_port *port, const struct pmf_addr *group,

@@ -384,6 +384,137 @@ static void test_table_fills_up(void)
 	port_test_close();
 }
 
+/* An address of the link for each number. */
+static struct pmf_addr nth(unsigned int i)
+{
+	struct pmf_addr a = addr_of("fd00::1:0:0", 7000);
+
+	for (unsigned int k = 0; k < 4; k++)
+		a.ip[12 + k] = (uint8_t)(i >> (24 - 8 * k));
+	return a;
+}
+
+/* What is staged, and what found no room there and has come back from the device. */
+static void throw_away(void)
+{
+	struct rte_mbuf *m[PMF_BURST];
+	uint16_t n;
+
+	rte_pktmbuf_free_bulk(q->stage, q->nstage);
+	q->nstage = 0;
+	while ((n = rte_eth_rx_burst(q->port_id, 0, m, PMF_BURST)) != 0)
+		rte_pktmbuf_free_bulk(m, n);
+}
+
+/* Nobody answers, until nothing waits any more. */
+static void let_time_pass(pmf_ns_t from)
+{
+	for (pmf_ns_t t = 1; t < 10; t++) {
+		tick(from + t * PMF_NS_PER_S);
+		throw_away();
+	}
+	CU_ASSERT_EQUAL(port->neigh->npend, 0);
+}
+
+/* As a stranger is answered: one frame, or none for want of something, and the path is gone. */
+static void answer_stranger(unsigned int i, pmf_ns_t now)
+{
+	const struct pmf_addr dst = nth(i);
+	struct pmf_path path;
+
+	CU_ASSERT_EQUAL_FATAL(pmf_path_init(&path, port, &dst, 1), 0);
+	if (i & 1)
+		send_byte(&path, 1, now);
+	pmf_path_fini(&path, q);
+	throw_away();
+}
+
+static void test_strangers_leave_room(void)
+{
+	unsigned int free_before;
+	struct pmf_path path;
+	struct frame f;
+
+	port_test_open(TEST_DEV, NULL);
+	path = path_to("10.99.0.2");
+	send_byte(&path, 1, 1);
+	CU_ASSERT_TRUE(port_test_tx(&f));
+	answer(peer_mac, "10.99.0.2", 2);
+	CU_ASSERT_TRUE(next_is(peer_mac, 1));
+	free_before = rte_mempool_avail_count(q->tx_pool);
+	for (unsigned int i = 0; i < 20 * PMF_NEIGH_MAX; i++)
+		answer_stranger(i, 3 + i);
+	/* Neither entries nor buffers, beyond what is kept of the last ones. */
+	CU_ASSERT_EQUAL(port->neigh->nused, 1);
+	CU_ASSERT_EQUAL(port->neigh->nunused, PMF_NEIGH_UNUSED);
+	CU_ASSERT_TRUE(port->neigh->count <= PMF_NEIGH_UNUSED + 2);
+	CU_ASSERT_TRUE(rte_mempool_avail_count(q->tx_pool) + PMF_NEIGH_PEND_ALL >= free_before);
+	/* Whom we talk to is known as before, and whom we want to talk to becomes known. */
+	send_byte(&path, 2, 200000);
+	CU_ASSERT_TRUE(next_is(peer_mac, 2));
+	path = path_to("10.99.0.3");
+	send_byte(&path, 3, 200000);
+	CU_ASSERT_TRUE_FATAL(port_test_tx(&f));
+	CU_ASSERT_TRUE(is_arp_request(&f, "10.99.0.3"));
+	answer(other_mac, "10.99.0.3", 200001);
+	CU_ASSERT_TRUE(next_is(other_mac, 3));
+	let_time_pass(200001);
+	port_test_close();
+}
+
+static void test_waiting_frames_are_bounded_in_all(void)
+{
+	static struct pmf_path path[2 * PMF_NEIGH_PEND_ALL / PMF_NEIGH_PEND];
+
+	port_test_open(TEST_DEV, NULL);
+	for (unsigned int i = 0; i < PMF_ARRAY_SIZE(path); i++) {
+		const struct pmf_addr dst = nth(i);
+
+		CU_ASSERT_EQUAL_FATAL(pmf_path_init(&path[i], port, &dst, 1), 0);
+		for (uint8_t k = 0; k < PMF_NEIGH_PEND; k++)
+			send_byte(&path[i], k, 1);
+		throw_away();
+		CU_ASSERT_TRUE(port->neigh->npend <= PMF_NEIGH_PEND_ALL);
+	}
+	CU_ASSERT_EQUAL(port->neigh->npend, PMF_NEIGH_PEND_ALL);
+	CU_ASSERT_EQUAL(q->stats.tx_no_neigh, PMF_NEIGH_PEND_ALL);
+	for (unsigned int i = 0; i < PMF_ARRAY_SIZE(path); i++)
+		pmf_path_fini(&path[i], q);
+	CU_ASSERT_EQUAL(port->neigh->nused, 0);
+	let_time_pass(1);
+	port_test_close();
+}
+
+/* Whatever goes, the others are found as before: addresses that share a bucket among them. */
+static void test_forgotten_ones_hide_nobody(void)
+{
+	enum { PEERS = 3000 };
+	static struct pmf_path path[PEERS];
+
+	port_test_open(TEST_DEV, NULL);
+	for (unsigned int i = 0; i < PEERS; i++) {
+		const struct pmf_addr dst = nth(i);
+
+		CU_ASSERT_EQUAL_FATAL(pmf_path_init(&path[i], port, &dst, 1), 0);
+	}
+	for (unsigned int i = 0; i < PEERS; i += 3)
+		pmf_path_fini(&path[i], q);
+	for (unsigned int i = PEERS; i < 2 * PEERS; i++)
+		answer_stranger(i, 1);
+	for (unsigned int i = 0; i < PEERS; i++) {
+		const struct pmf_addr dst = nth(i);
+		struct pmf_path again;
+
+		if (i % 3 == 0)
+			continue;
+		CU_ASSERT_EQUAL_FATAL(pmf_path_init(&again, port, &dst, 1), 0);
+		CU_ASSERT_EQUAL(again.neigh, path[i].neigh);
+		pmf_path_fini(&again, q);
+	}
+	let_time_pass(1);
+	port_test_close();
+}
+
 const struct glue_test neigh_tests[] = {
 	{"frames wait for the answer", test_frames_wait_for_the_answer},
 	{"IPv6 resolves, too", test_ipv6_resolves_too},
@@ -399,5 +530,8 @@ const struct glue_test neigh_tests[] = {
 	{"static entries stand", test_static_entries_stand},
 	{"link up: asked again", test_link_up_asks_again},
 	{"the table fills up", test_table_fills_up},
+	{"strangers leave room", test_strangers_leave_room},
+	{"waiting frames are bounded in all", test_waiting_frames_are_bounded_in_all},
+	{"forgotten ones hide nobody", test_forgotten_ones_hide_nobody},
 	{NULL},
 };
