@@ -9,6 +9,7 @@
 #include "proto/contact.h"
 
 #include "fuzz.h"
+#include "input.h"
 
 #define WINDOW 32
 #define ITEMS 64
@@ -28,11 +29,6 @@ static const struct pmf_flow_conf conf = {
 	.max_payload = 2000,
 };
 
-struct input {
-	const uint8_t *p;
-	size_t left;
-};
-
 static struct pmf_flow f;
 static struct pmf_flow_stats stats;
 static pmf_ns_t now;
@@ -40,21 +36,6 @@ static struct pmf_item item[ITEMS];
 static bool used[ITEMS];
 static uint8_t bytes[20000];
 static uint64_t held; /* packets ahead of order that we keep, from rcv_next on */
-
-static uint8_t byte(struct input *in)
-{
-	if (in->left == 0)
-		return 0;
-	in->left--;
-	return *in->p++;
-}
-
-static uint16_t word(struct input *in)
-{
-	uint16_t hi = byte(in);
-
-	return (uint16_t)(hi << 8 | byte(in));
-}
 
 static void take_done(void)
 {

@@ -11,7 +11,7 @@
 #include <rte_mempool.h>
 
 #include "fuzz.h"
-#include "pmd_glue/eal.h"
+#include "port.h"
 
 #define PUT_RIGHT_MAC 1
 #define PUT_RIGHT_SUMS 2
@@ -21,85 +21,16 @@ static struct pmf_port *port;
 static struct pmf_queue *q;
 static pmf_ns_t now;
 
-/* EAL frees nothing at exit. Read by the sanitizer's runtime where there is one. */
-const char *__asan_default_options(void);
-__attribute__((visibility("default"))) const char *__asan_default_options(void)
-{
-	return "detect_leaks=0";
-}
-
 /* The groups that are joined; those of make_corpus.py. */
 static const uint8_t group4[16] = {[10] = 0xff, 0xff, 239, 1, 2, 3};
 static const uint8_t group6[16] = {0xff, 5, [13] = 1, [15] = 3};
 
 static void start(void)
 {
-	const struct pmf_eal_conf eal = {
-		.huge = PMF_HUGE_OFF, .memory_mb = 128, .extra = "--no-telemetry"};
-	struct pmf_port_conf conf;
-	char err[256] = "";
-
-	if (pmf_eal_start(&eal, err, sizeof(err)) != 0 ||
-	    pmf_port_conf_parse("net_ring0 10.99.0.1/24 fd00::1/64", &conf, err, sizeof(err)) !=
-		    0 ||
-	    pmf_port_open(&conf, &port, err, sizeof(err)) != 0) {
-		fprintf(stderr, "%s\n", err);
-		exit(2);
-	}
+	port = fuzz_port();
 	q = &port->queue[0];
-	q->hairpin = false;
-	port->announce = false;
 	now = PMF_NS_PER_S;
 	FUZZ_CHECK(pmf_mcast_join(q, group4, now) >= 0 && pmf_mcast_join(q, group6, now) >= 0);
-}
-
-static uint32_t sum16(const uint8_t *p, size_t len, uint32_t sum)
-{
-	for (size_t i = 0; i < len; i++)
-		sum += (uint32_t)p[i] << (i % 2 ? 0 : 8);
-	return sum;
-}
-
-static void put_sum(uint8_t *at, uint32_t sum)
-{
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	at[0] = (uint8_t)(~sum >> 8);
-	at[1] = (uint8_t)~sum;
-}
-
-/* Write the checksums of IPv4 and of UDP, ICMP or IGMP, as far as the frame goes. */
-static void put_right_sums(uint8_t *b, size_t len)
-{
-	bool v6 = b[12] == 0x86;
-	uint8_t *ip = b + 14, *t = v6 ? ip + 40 : ip + (ip[0] & 15) * 4;
-	uint8_t proto = v6 ? ip[6] : ip[9];
-	ptrdiff_t tlen = v6 ? ip[4] << 8 | ip[5] : (ip[2] << 8 | ip[3]) - (t - ip);
-	size_t at;
-	uint32_t pseudo = 0;
-
-	if (v6 && proto == 0) { /* hop-by-hop options */
-		size_t hop = (t[1] + 1) * 8u;
-
-		if (hop + 8 > (size_t)(b + len - t))
-			return;
-		proto = t[0];
-		t += hop;
-		tlen -= (ptrdiff_t)hop;
-	}
-	at = proto == 17 ? 6 : 2;
-	if (tlen < 8 || tlen > b + len - t)
-		return;
-	if (!v6) {
-		ip[10] = ip[11] = 0;
-		put_sum(ip + 10, sum16(ip, t - ip, 0));
-	}
-	if (v6)
-		pseudo = sum16(ip + 8, 32, (uint32_t)tlen + proto);
-	else if (proto == 17)
-		pseudo = sum16(ip + 12, 8, (uint32_t)tlen + proto);
-	t[at] = t[at + 1] = 0;
-	put_sum(t + at, sum16(t, (size_t)tlen, pseudo));
 }
 
 /* What the port answered, as the wire would get it. */
@@ -123,16 +54,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (port == NULL)
 		start();
-	m = rte_pktmbuf_alloc(port->rx_pool);
-	FUZZ_CHECK(m != NULL);
-	/* At the end of the buffer's room, whose end is all that a sanitizer could know. */
-	b = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)len);
-	FUZZ_CHECK(b != NULL);
-	memcpy(b, data + 1, len);
+	m = fuzz_frame(port, data + 1, len);
+	b = rte_pktmbuf_mtod(m, uint8_t *);
 	if ((what & PUT_RIGHT_MAC) && len >= 12)
 		memcpy(b, port->mac, 6);
 	if ((what & PUT_RIGHT_SUMS) && len >= 64)
-		put_right_sums(b, len);
+		fuzz_put_right_sums(b, len);
 	now += PMF_NS_PER_MS;
 	if (pmf_frame_parse(q, m, &f, now)) {
 		FUZZ_CHECK(f.payload >= b && f.payload + f.len <= b + len);

@@ -61,8 +61,8 @@ lane_tsan()
 	unset TSAN_OPTIONS
 }
 
-# Half a minute of each fuzzer from the corpus, beside the replay that every run does. What it finds
-# goes to a directory of its own: the corpus in the tree grows by hand.
+# A quarter of a minute of each fuzzer from the corpus, beside the replay that every run does. What it
+# finds goes to a directory of its own: the corpus in the tree grows by hand.
 lane_libfuzzer()
 {
 	local target name found log ran=0
@@ -72,7 +72,7 @@ lane_libfuzzer()
 	while IFS= read -r target; do
 		ran=1 name=${target##*/} log=$PMF_LOGS/${target##*/}.log
 		mkdir "$found/$name"
-		step timeout 120 "$target" -max_total_time="${FUZZ_SECONDS:-30}" \
+		step timeout 120 "$target" -max_total_time="${FUZZ_SECONDS:-15}" \
 			-artifact_prefix="$PMF_LOGS/" "$found/$name" "$root/test/fuzz/corpus/${name%_fuzz}" \
 			>"$log" 2>&1 </dev/null || tail -n 40 "$log" >&2
 	done < <(find "$builds/fuzz/test/fuzz" -type f -name '*_fuzz' -perm -u+x)
