@@ -5,8 +5,11 @@
 # The lanes of every run: the build that users get, its suites from cheap to dear, what it installs,
 # and the whole system over real links.
 
-test_packages=("${build_packages[@]}" libcunit1-dev python3-pytest iproute2 iputils-ping
-	procps util-linux dpdk-dev gnuplot-nox openmpi-bin netpipe-openmpi python3-mpi4py)
+# For the suites, and what programs of others they run besides.
+suite_packages=("${build_packages[@]}" libcunit1-dev python3-pytest iproute2 iputils-ping procps
+	util-linux)
+test_packages=("${suite_packages[@]}" dpdk-dev gnuplot-nox openmpi-bin netpipe-openmpi
+	python3-mpi4py)
 
 lane_packages()
 {
@@ -27,6 +30,9 @@ lane_fuzz() { suite plain fuzz; }
 # These poll with two threads or two processes each: one at a time, or they time each other.
 lane_prov() { suite plain prov --num-processes 1; }
 lane_mp() { suite plain mp --num-processes 1; }
+
+# Without those that mostly wait for peers to count as dead, which is the same on every system.
+lane_prov_short() { suite plain prov --num-processes 1 --no-suite waits; }
 
 # Everything lands where libfabric, man and pkg-config look for it.
 lane_install()
@@ -52,6 +58,13 @@ exports_only_fi_prov_ini()
 }
 
 lane_dts() { dts dts -m 'not long'; }
+
+# Two processes on the links that differ most, and one killed in the middle.
+lane_dts_short()
+{
+	dts dts-short -m 'not long' \
+		-k 'test_pingpong and (vhost or memif or af_packet) or test_kill_in_the_middle and vhost'
+}
 
 # Runs pytest over dts/ of the plain build, its results under the name $1.
 dts()

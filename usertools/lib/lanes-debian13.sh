@@ -3,17 +3,27 @@
 # shellcheck shell=bash
 #
 # The lanes that run this script's other lanes in a Debian 13 beside the machine's own system: newer
-# DPDK, libfabric and gcc, whose warnings are errors. Its root directory lies in build-test/debian13, made from the package mirror
-# that this machine's apt uses, and serves again as long as it is there (1.5 GB).
+# DPDK, libfabric and gcc, whose warnings are errors. Its root directory lies in build-test/debian13, made
+# from the package mirror that this machine's apt uses, and serves again as long as it is there (1.5 GB).
 
 guest=$builds/debian13
 guest_release=trixie
 
-lane_debian13() { guest_lanes build unit sim fuzz prov mp; }
+# For every change: what another DPDK, libfabric or compiler may break.
+lane_debian13()
+{
+	guest_packages=("${suite_packages[@]}")
+	guest_lanes build unit prov_short dts_short
+}
 
-lane_debian13_long() { guest_lanes build install dts sim_long prov_long mp_long dts_long; }
+# The whole suite.
+lane_debian13_long()
+{
+	guest_packages=("${test_packages[@]}")
+	guest_lanes build unit sim fuzz prov mp install dts sim_long prov_long mp_long dts_long
+}
 
-# Runs lanes $@ in Debian 13, and adds what they count.
+# Runs lanes $@ in Debian 13 with guest_packages installed, and adds what they count.
 guest_lanes()
 {
 	local log=$PMF_LOGS/$lane.log
@@ -64,7 +74,7 @@ guest_make()
 	fi
 	# shellcheck disable=SC2016  # expanded over there
 	in_guest bash -c 'dpkg --configure -a && cd /pmf/usertools/lib && root= builds= &&
-		. ./common.sh && . ./lanes-basic.sh && install_packages "${test_packages[@]}"' \
+		. ./common.sh && install_packages "$@"' bash "${guest_packages[@]}" \
 		>>"$log" 2>&1 </dev/null || { tail -n 20 "$log" >&2; return 1; }
 }
 
