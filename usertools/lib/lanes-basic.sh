@@ -30,6 +30,7 @@ lane_fuzz() { suite plain fuzz; }
 # These poll with two threads or two processes each: one at a time, or they time each other.
 lane_prov() { suite plain prov --num-processes 1; }
 lane_mp() { suite plain mp --num-processes 1; }
+lane_model() { suite plain model --num-processes 1; }
 
 # Without those that mostly wait for peers to count as dead, which is the same on every system.
 lane_prov_short() { suite plain prov --num-processes 1 --no-suite waits; }

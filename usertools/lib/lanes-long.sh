@@ -10,6 +10,12 @@ lane_sim_long()
 	PMF_LONG=1 suite plain sim --timeout-multiplier 60
 }
 
+# Four hundred thousand programs, from seeds that nobody has tried.
+lane_model_long()
+{
+	PMF_LONG=1 suite plain model --num-processes 1 --timeout-multiplier 20
+}
+
 lane_prov_long()
 {
 	PMF_LONG=1 suite plain prov --num-processes 1 --timeout-multiplier 20
