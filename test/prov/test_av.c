@@ -129,6 +129,12 @@ static void test_C8_a_failed_address_is_marked(void)
 	CU_ASSERT(errors[1] > 0);
 	CU_ASSERT_EQUAL(errors[2], 0);
 	CU_ASSERT_EQUAL(fi_av_insert(av, in, 1, addr, 1ull << 40, NULL), -FI_EBADFLAGS);
+	CU_ASSERT_EQUAL(fi_av_remove(av, addr, 1, 1), -FI_EBADFLAGS);
+	/* nobody's */
+	in[0] = sin_of("0.0.0.0", 9);
+	in[1] = sin_of("10.99.0.7", 0);
+	in[2] = sin_of("239.1.2.3", 9);
+	CU_ASSERT_EQUAL(fi_av_insert(av, in, 3, addr, 0, NULL), 0);
 	CU_ASSERT_EQUAL(fi_close(&av->fid), 0);
 	fx_close_domain(&f);
 }

@@ -238,19 +238,27 @@ static void test_F2_sizes_are_really_there(void)
 
 static void test_F2_size_left_never_promises_too_much(void)
 {
-	struct fx_opt opt = {.rx_size = 8};
+	struct fx_opt opt = {.tx_size = 8, .rx_size = 8, .no_enable = true};
 	ssize_t left;
-	char b[4];
+	char b[4] = {0};
 	struct fx f;
 
 	fx_open(&f, &opt);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+	CU_ASSERT_EQUAL(fi_tx_size_left(f.b.ep), -FI_EOPBADSTATE);
+	CU_ASSERT_EQUAL(fi_rx_size_left(f.b.ep), -FI_EOPBADSTATE);
+	fx_ep_enable(&f.a);
+	fx_ep_enable(&f.b);
+	fx_meet(&f);
 	left = fi_rx_size_left(f.b.ep);
 	CU_ASSERT(left > 0);
 	for (ssize_t i = 0; i < left; i++)
 		CU_ASSERT_EQUAL(fi_recv(f.b.ep, b, 4, NULL, FI_ADDR_UNSPEC, NULL), 0);
-	CU_ASSERT(fi_tx_size_left(f.b.ep) > 0);
+	left = fi_tx_size_left(f.b.ep);
+	CU_ASSERT(left > 0);
+	for (ssize_t i = 0; i < left; i++)
+		CU_ASSERT_EQUAL(fi_send(f.b.ep, b, 4, NULL, f.b.a, NULL), 0);
 #pragma GCC diagnostic pop
 	fx_close(&f);
 }
@@ -269,6 +277,69 @@ static void test_F2_unknown_options(void)
 			-FI_ENOPROTOOPT);
 	fx_close(&f);
 }
+
+static void test_F2_lengths_of_options(void)
+{
+	struct fid *fid;
+	size_t value[2] = {100, 0}, len;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	fid = &f.a.ep->fid;
+	CU_ASSERT_EQUAL(fi_setopt(fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, value, 4),
+			-FI_EINVAL);
+	CU_ASSERT_EQUAL(fi_setopt(fid, 77, FI_OPT_MIN_MULTI_RECV, value, 8), -FI_ENOPROTOOPT);
+	CU_ASSERT_EQUAL(fi_setopt(fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, value, 8), 0);
+	/* too small: how much it is; larger: how much was written */
+	value[0] = 7;
+	len = 4;
+	CU_ASSERT_EQUAL(fi_getopt(fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, value, &len),
+			-FI_ETOOSMALL);
+	CU_ASSERT_EQUAL(len, sizeof(size_t));
+	CU_ASSERT_EQUAL(value[0], 7);
+	len = sizeof(value);
+	CU_ASSERT_EQUAL(fi_getopt(fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, value, &len), 0);
+	CU_ASSERT_EQUAL(len, sizeof(size_t));
+	CU_ASSERT_EQUAL(value[0], 100);
+	/* a connection's */
+	CU_ASSERT_EQUAL(fi_getopt(fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, value, &len),
+			-FI_ENOPROTOOPT);
+	fx_close(&f);
+}
+
+#if FI_VERSION_GE(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), FI_VERSION(1, 22))
+static void test_F2_limits_are_lowered(void)
+{
+	struct fx_opt opt = {.no_enable = true};
+	size_t most = 100, inject = 10, got = 0, len = sizeof(got);
+	char b[128] = {0};
+	struct fid *fid;
+	struct fx f;
+
+	fx_open(&f, &opt);
+	fid = &f.a.ep->fid;
+	CU_ASSERT_EQUAL(fi_getopt(fid, FI_OPT_ENDPOINT, FI_OPT_MAX_MSG_SIZE, &got, &len), 0);
+	CU_ASSERT_EQUAL(got, f.info->ep_attr->max_msg_size);
+	CU_ASSERT_EQUAL(fi_setopt(fid, FI_OPT_ENDPOINT, FI_OPT_MAX_MSG_SIZE, &most, len), 0);
+	CU_ASSERT_EQUAL(fi_setopt(fid, FI_OPT_ENDPOINT, FI_OPT_INJECT_MSG_SIZE, &inject, len), 0);
+	CU_ASSERT_EQUAL(fi_getopt(fid, FI_OPT_ENDPOINT, FI_OPT_INJECT_MSG_SIZE, &got, &len), 0);
+	CU_ASSERT_EQUAL(got, inject);
+	most++;
+	CU_ASSERT_EQUAL(fi_setopt(fid, FI_OPT_ENDPOINT, FI_OPT_MAX_MSG_SIZE, &most, len),
+			-FI_EINVAL);
+	fx_ep_enable(&f.a);
+	fx_ep_enable(&f.b);
+	fx_meet(&f);
+	most = 10;
+	CU_ASSERT_EQUAL(fi_setopt(fid, FI_OPT_ENDPOINT, FI_OPT_MAX_MSG_SIZE, &most, len),
+			-FI_EOPBADSTATE);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, b, 101, NULL, f.a.b, b), -FI_EMSGSIZE);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, b, 100, NULL, f.a.b, b), 0);
+	CU_ASSERT_EQUAL(fi_inject(f.a.ep, b, 11, f.a.b), -FI_EMSGSIZE);
+	CU_ASSERT_EQUAL(fi_inject(f.a.ep, b, 10, f.a.b), 0);
+	fx_close(&f);
+}
+#endif
 
 static void test_F7_names(void)
 {
@@ -437,6 +508,11 @@ static void test_F5_memory_regions_are_plain_objects(void)
 	CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, 64, fi_mr_desc(mr[1]), FI_ADDR_UNSPEC, rx), 0);
 	CU_ASSERT_EQUAL(fi_send(f.a.ep, b, 64, fi_mr_desc(mr[0]), f.a.b, b), 0);
 	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	/* a bad one is never followed */
+	CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, 64, (void *)8, FI_ADDR_UNSPEC, rx), 0);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, b, 64, (void *)8, f.a.b, b), 0);
+	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	CU_ASSERT(fx_same(rx, 64, 1));
 	CU_ASSERT_EQUAL(fi_close(&f.domain->fid), -FI_EBUSY);
 	for (int i = 0; i < 3; i++)
 		CU_ASSERT_EQUAL(fi_close(&mr[i]->fid), 0);
@@ -453,6 +529,10 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_F2_sizes_are_really_there),
 	FX_TEST(test_F2_size_left_never_promises_too_much),
 	FX_TEST(test_F2_unknown_options),
+	FX_TEST(test_F2_lengths_of_options),
+#if FI_VERSION_GE(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), FI_VERSION(1, 22))
+	FX_TEST(test_F2_limits_are_lowered),
+#endif
 	FX_TEST(test_F5_memory_regions_are_plain_objects),
 	FX_TEST(test_F7_names),
 	FX_TEST(test_F7_setname),

@@ -208,6 +208,14 @@ static void test_E9_data_both_ways(void)
 	CU_ASSERT_EQUAL(fi_getopt(&f.pep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, &len),
 			0);
 	CU_ASSERT_EQUAL(size, 256);
+	len = 4;
+	CU_ASSERT_EQUAL(fi_getopt(&f.pep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, &len),
+			-FI_ETOOSMALL);
+	CU_ASSERT_EQUAL(len, sizeof(size));
+	CU_ASSERT_EQUAL(fi_getopt(&f.pep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &size, &len),
+			-FI_ENOPROTOOPT);
+	CU_ASSERT_EQUAL(fi_setopt(&f.pep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, len),
+			-FI_ENOPROTOOPT);
 	CU_ASSERT_EQUAL(fi_setopt(&f.a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, len),
 			-FI_ENOPROTOOPT);
 	CU_ASSERT_EQUAL(fx_connect(&f, &f.a, data, sizeof(data)), 0); /* longer: cut */
@@ -304,10 +312,12 @@ static void test_D9_queues_that_are_needed(void)
 {
 	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_DATA};
 	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_NONE};
+	struct fid_fabric *fabric;
 	struct fid_cq *cq;
 	struct fid_av *av;
 	struct fid_ep *ep;
-	struct fid_eq *eq;
+	struct fid_eq *eq, *other;
 	struct fx f;
 
 	fx_open_domain(&f, &msg);
@@ -317,6 +327,12 @@ static void test_D9_queues_that_are_needed(void)
 	CU_ASSERT_EQUAL_FATAL(fi_endpoint(f.domain, f.info, &ep, NULL), 0);
 	CU_ASSERT_EQUAL(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT), 0);
 	CU_ASSERT_EQUAL(fi_enable(ep), -FI_ENOEQ);
+	CU_ASSERT_EQUAL(fi_ep_bind(ep, &eq->fid, FI_RECV), -FI_EBADFLAGS);
+	CU_ASSERT_EQUAL_FATAL(fi_fabric(f.info->fabric_attr, &fabric, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(fi_eq_open(fabric, &eq_attr, &other, NULL), 0);
+	CU_ASSERT_EQUAL(fi_ep_bind(ep, &other->fid, 0), -FI_EDOMAIN);
+	CU_ASSERT_EQUAL(fi_close(&other->fid), 0);
+	CU_ASSERT_EQUAL(fi_close(&fabric->fid), 0);
 	CU_ASSERT_EQUAL(fi_ep_bind(ep, &eq->fid, 0), 0);
 	CU_ASSERT_EQUAL(fi_ep_bind(ep, &eq->fid, 0), -FI_EINVAL);
 	CU_ASSERT_EQUAL(fi_ep_bind(ep, &av->fid, 0), -FI_EINVAL);

@@ -117,6 +117,28 @@ static void test_D8_one_counter_for_many(void)
 	fx_close_domain(&f);
 }
 
+/* Each drives progress, and without a wait object nobody can wait. */
+static void test_D8_reading_drives_progress(void)
+{
+	enum { N = 1000 };
+	struct fx_opt opt = {.counters = true};
+	uint64_t before, between;
+	struct fx f;
+
+	fx_open(&f, &opt);
+	before = fx_stat(&f, "engine:0", "passes");
+	for (int i = 0; i < N; i++)
+		fi_cntr_read(f.b.rxcntr);
+	between = fx_stat(&f, "engine:0", "passes");
+	for (int i = 0; i < N; i++)
+		fi_cntr_readerr(f.b.rxcntr);
+	/* (the helper thread may have the word now and then) */
+	CU_ASSERT(between - before > N / 2);
+	CU_ASSERT(fx_stat(&f, "engine:0", "passes") - between > N / 2);
+	CU_ASSERT_EQUAL(fi_cntr_wait(f.b.rxcntr, 1, 0), -FI_ENOSYS);
+	fx_close(&f);
+}
+
 struct later {
 	struct fid_cntr *c;
 	bool error;
@@ -209,6 +231,45 @@ static void test_D10_poll_set(void)
 	fx_close(&f);
 }
 
+static void test_D10_members(void)
+{
+	struct fi_cntr_attr attr = {.wait_obj = FI_WAIT_NONE};
+	struct fid_domain *other;
+	struct fid_cntr *mine, *foreign;
+	struct fi_poll_attr none = {0};
+	struct fid_poll *set;
+	void *ready[2];
+	uint64_t passes;
+	struct fx f;
+
+	fx_open_domain(&f, NULL);
+	CU_ASSERT_EQUAL_FATAL(fi_domain(f.fabric, f.info, &other, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(fi_cntr_open(f.domain, &attr, &mine, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(fi_cntr_open(other, &attr, &foreign, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(fi_poll_open(f.domain, &none, &set), 0);
+	CU_ASSERT_EQUAL(fi_poll_add(set, &foreign->fid, 0), -FI_EDOMAIN);
+	CU_ASSERT_EQUAL(fi_poll_add(set, &mine->fid, 1), -FI_EINVAL);
+	CU_ASSERT_EQUAL(fi_poll_add(set, &mine->fid, 0), 0);
+	CU_ASSERT_EQUAL(fi_close(&mine->fid), -FI_EBUSY);
+	CU_ASSERT_EQUAL(fi_poll_del(set, &foreign->fid, 0), -FI_EINVAL);
+	/* an error alone is a change */
+	CU_ASSERT_EQUAL(fi_cntr_adderr(mine, 1), 0);
+	CU_ASSERT_EQUAL(fi_poll(set, ready, 2), 1);
+	CU_ASSERT_EQUAL(fi_poll_del(set, &mine->fid, 0), 0);
+	/* polling drives progress (the helper thread may have the word now and then) */
+	passes = fx_stat(&f, "engine:0", "passes");
+	for (int i = 0; i < 1000; i++)
+		CU_ASSERT_EQUAL(fi_poll(set, ready, 2), 0);
+	CU_ASSERT(fx_stat(&f, "engine:0", "passes") - passes > 500);
+	CU_ASSERT_EQUAL(fi_poll_add(set, &mine->fid, 0), 0);
+	CU_ASSERT_EQUAL(fi_close(&f.domain->fid), -FI_EBUSY);
+	CU_ASSERT_EQUAL(fi_close(&set->fid), 0); /* with a member */
+	CU_ASSERT_EQUAL(fi_close(&mine->fid), 0);
+	CU_ASSERT_EQUAL(fi_close(&foreign->fid), 0);
+	CU_ASSERT_EQUAL(fi_close(&other->fid), 0);
+	fx_close_domain(&f);
+}
+
 static void test_D10_wait_sets_are_not_offered(void)
 {
 	struct fi_wait_attr attr = {.wait_obj = FI_WAIT_FD};
@@ -226,9 +287,11 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_D8_failures_raise_the_error_value_only),
 	FX_TEST(test_D8_set_add_seterr_adderr),
 	FX_TEST(test_D8_one_counter_for_many),
+	FX_TEST(test_D8_reading_drives_progress),
 	FX_TEST(test_D8_wait),
 	FX_TEST(test_D8_wait_for_a_message),
 	FX_TEST(test_D10_poll_set),
+	FX_TEST(test_D10_members),
 	FX_TEST(test_D10_wait_sets_are_not_offered),
 };
 FX_MAIN("counters")

@@ -73,6 +73,21 @@ static void test_D2_a_queue_that_is_not_bound(void)
 	fx_close_domain(&f);
 }
 
+static void test_D2_count_0_drives_progress(void)
+{
+	enum { N = 1000 };
+	uint64_t before;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	before = fx_stat(&f, "engine:0", "passes");
+	for (int i = 0; i < N; i++)
+		CU_ASSERT_EQUAL(fi_cq_read(f.b.rxcq, NULL, 0), -FI_EAGAIN);
+	/* (the helper thread may have the word now and then) */
+	CU_ASSERT(fx_stat(&f, "engine:0", "passes") - before > N / 2);
+	fx_close(&f);
+}
+
 static void test_D2_entries_before_an_error_come_first(void)
 {
 	char tx[8] = "abc", rx[3][8];
@@ -263,6 +278,65 @@ static void test_D5_without_a_wait_object(void)
 	CU_ASSERT_EQUAL(fi_cq_sread(f.b.rxcq, &e, 1, NULL, 0), -FI_ENOSYS);
 	CU_ASSERT_EQUAL(fi_cq_signal(f.b.rxcq), -FI_ENOSYS);
 	CU_ASSERT_EQUAL(fi_control(&f.b.rxcq->fid, FI_GETWAIT, &fd), -FI_ENODATA);
+	CU_ASSERT_EQUAL(fi_control(&f.b.rxcq->fid, FI_GETWAITOBJ, &fd), -FI_ENODATA);
+	fx_close(&f);
+}
+
+static void test_D5_the_wait_object_is_told(void)
+{
+	static const enum fi_wait_obj asked[] = {FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_YIELD},
+				      got[] = {FI_WAIT_FD, FI_WAIT_FD, FI_WAIT_YIELD};
+	enum fi_wait_obj obj;
+	struct fx f;
+	int fd;
+
+	for (unsigned int i = 0; i < 3; i++) {
+		struct fx_opt opt = {.wait_obj = asked[i], .counters = true};
+
+		fx_open(&f, &opt);
+		CU_ASSERT_EQUAL(fi_control(&f.b.rxcq->fid, FI_GETWAITOBJ, &obj), 0);
+		CU_ASSERT_EQUAL(obj, got[i]);
+		CU_ASSERT_EQUAL(fi_control(&f.b.rxcntr->fid, FI_GETWAITOBJ, &obj), 0);
+		CU_ASSERT_EQUAL(obj, got[i]);
+		CU_ASSERT_EQUAL(fi_control(&f.b.rxcq->fid, FI_GETWAIT, &fd),
+				obj == FI_WAIT_FD ? 0 : -FI_ENODATA);
+		fx_close(&f);
+	}
+}
+
+/* The condition is the number itself, no pointer; fewer entries may be returned. */
+static void test_D5_threshold(void)
+{
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_DATA,
+				  .wait_obj = FI_WAIT_FD,
+				  .wait_cond = FI_CQ_COND_THRESHOLD};
+	struct fi_cq_data_entry e[4];
+	struct fid_cq *cq;
+	struct fx f;
+
+	fx_open_domain(&f, NULL);
+	CU_ASSERT_EQUAL_FATAL(fi_cq_open(f.domain, &attr, &cq, NULL), 0);
+	CU_ASSERT_EQUAL(fi_cq_sread(cq, e, 4, (void *)4, 1), -FI_EAGAIN);
+	CU_ASSERT_EQUAL(fi_close(&cq->fid), 0);
+	fx_close_domain(&f);
+}
+
+/* fi_cq_sreadfrom sleeps as fi_cq_sread, and names the sender as fi_cq_readfrom (C6). */
+static void test_D5_sreadfrom(void)
+{
+	struct fx_opt opt = {.wait_obj = FI_WAIT_FD, .caps = FI_MSG | FI_SOURCE};
+	struct fi_cq_data_entry e;
+	fi_addr_t src = 77;
+	char rx[4];
+	struct fx f;
+
+	if (fx_on_connections())
+		opt.caps = 0; /* who the peer is is no question there */
+	fx_open(&f, &opt);
+	post(&f, rx, 4);
+	CU_ASSERT_EQUAL(FX_RETRY(&f, fi_inject(f.a.ep, "abc", 4, f.a.b)), 0);
+	CU_ASSERT_EQUAL(fi_cq_sreadfrom(f.b.rxcq, &e, 1, &src, NULL, FX_MS), 1);
+	CU_ASSERT_EQUAL(src, f.opt.msg ? FI_ADDR_NOTAVAIL : f.b.a);
 	fx_close(&f);
 }
 
@@ -406,12 +480,16 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_D1_formats),
 	FX_TEST(test_D1_unspecified_format_is_told),
 	FX_TEST(test_D2_a_queue_that_is_not_bound),
+	FX_TEST(test_D2_count_0_drives_progress),
 	FX_TEST(test_D2_entries_before_an_error_come_first),
 	FX_TEST(test_D3_error_data_and_a_sentence),
 	FX_TEST(test_D4_nothing_is_lost_when_the_queue_is_full),
 	FX_TEST(test_D4_errors_are_kept_too),
 	FX_TEST(test_D5_sread),
 	FX_TEST(test_D5_without_a_wait_object),
+	FX_TEST(test_D5_threshold),
+	FX_TEST(test_D5_sreadfrom),
+	FX_TEST(test_D5_the_wait_object_is_told),
 	FX_TEST(test_D5_wait_objects_that_are_not_offered),
 	FX_TEST(test_D5_trywait_and_poll),
 	FX_TEST(test_D5_trywait_says_no_when_something_is_there),

@@ -133,6 +133,53 @@ static void test_B2_inject_stays_silent(void)
 	fx_close(&f);
 }
 
+/* Two endpoints and both directions on one queue: each binding is its own. */
+static void test_B2_selective_belongs_to_a_binding(void)
+{
+	struct fx_opt opt = {.one_cq = true, .tx_bind = FI_SELECTIVE_COMPLETION};
+	char tx[4] = "abc", from_a[4], from_b[4];
+	struct fx_event ev;
+	unsigned int seen = 0;
+	struct fx f;
+
+	fx_open_domain(&f, &opt);
+	if (f.opt.msg) {
+		fx_listen(&f);
+		fx_ep_open(&f, &f.a);
+		CU_ASSERT_EQUAL_FATAL(fx_connect(&f, &f.a, NULL, 0), 0);
+		FX_EVENT(&f, f.peq, FI_CONNREQ, &f.pep->fid, &ev);
+		f.b.info = ev.cm.info;
+	} else {
+		fx_ep_open(&f, &f.a);
+	}
+	f.opt.tx_bind = 0;
+	f.opt.rx_bind = FI_SELECTIVE_COMPLETION;
+	fx_ep_open(&f, &f.b);
+	if (f.opt.msg) {
+		CU_ASSERT_EQUAL_FATAL(fi_accept(f.b.ep, NULL, 0), 0);
+		FX_EVENT(&f, f.a.eq, FI_CONNECTED, &f.a.ep->fid, &ev);
+	} else {
+		fx_ep_enable(&f.a);
+		fx_ep_enable(&f.b);
+		fx_meet(&f);
+	}
+	CU_ASSERT_EQUAL(fi_recv(f.a.ep, from_b, 4, NULL, FI_ADDR_UNSPEC, from_b), 0);
+	post(&f, from_a, 4);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 4, NULL, f.a.b, NULL), 0);
+	CU_ASSERT_EQUAL(fi_send(f.b.ep, tx, 4, NULL, f.b.a, tx), 0);
+	for (int i = 0; i < 2; i++) {
+		struct fx_comp c;
+
+		CU_ASSERT_FATAL(fx_wait(&f, f.a.txcq, &c));
+		CU_ASSERT_EQUAL(c.err.err, 0);
+		seen |= c.e.op_context == tx ? 1 : c.e.op_context == from_b ? 2 : 4;
+	}
+	CU_ASSERT_EQUAL(seen, 3);
+	CU_ASSERT(fx_stays_empty(&f, f.a.txcq));
+	CU_ASSERT_STRING_EQUAL(from_a, "abc");
+	fx_close(&f);
+}
+
 /* A burst with FI_MORE leaves by each thing that ends it. */
 static void burst_ends_by(int how)
 {
@@ -178,29 +225,68 @@ static uint64_t packets_sent(struct fx *f)
 	return sum;
 }
 
+enum ending { BY_RECEIVE, BY_SEND, BY_REFUSAL, BY_AGAIN, ENDINGS };
+enum { BURST = 8 };
+
+/* End a burst of @p n sends. @return how many are posted then */
+static unsigned int end_burst(struct fx *f, enum ending how, unsigned int n, char *tx, char *back)
+{
+	switch (how) {
+	case BY_RECEIVE:
+		CU_ASSERT_EQUAL(fi_recv(f->a.ep, back, 4, NULL, FI_ADDR_UNSPEC, back), 0);
+		return n;
+	case BY_SEND:
+		CU_ASSERT_EQUAL(sendmsg_flags(f, tx, 4, 0, 0, tx), 0);
+		return n + 1;
+	case BY_REFUSAL:
+		CU_ASSERT_EQUAL(sendmsg_flags(f, tx, 4, FI_MORE | FI_TRIGGER, 0, tx),
+				-FI_EBADFLAGS);
+		return n;
+	default:
+		while (n < BURST && sendmsg_flags(f, tx, 4, FI_MORE, 0, tx) == 0)
+			n++;
+		CU_ASSERT_EQUAL(sendmsg_flags(f, tx, 4, FI_MORE, 0, tx), -FI_EAGAIN);
+		return n;
+	}
+}
+
 /* Not the next progress call, nor the helper thread a while later. */
-static void test_B3_a_receive_ends_a_burst(void)
+static void leaves_at_once(enum ending how)
 {
 	enum { N = 20 };
+	struct fx_opt opt = {.tx_size = BURST, .rx_size = 64};
 	char tx[4] = "abc", rx[4], back[4];
 	unsigned int at_once = 0;
 	struct fx_comp c;
 	uint64_t before;
 	struct fx f;
 
-	fx_open(&f, NULL);
+	fx_open(&f, &opt);
 	for (int i = 0; i < N; i++) {
-		post(&f, rx, 4);
+		unsigned int n;
+
+		for (int k = 0; k < BURST; k++)
+			post(&f, rx, 4);
 		before = packets_sent(&f);
 		CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, 4, FI_MORE, 0, tx), 0);
-		CU_ASSERT_EQUAL(fi_recv(f.a.ep, back, 4, NULL, FI_ADDR_UNSPEC, back), 0);
+		n = end_burst(&f, how, 1, tx, back);
 		at_once += packets_sent(&f) > before;
-		FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
-		FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+		while (n < BURST && sendmsg_flags(&f, tx, 4, 0, 0, tx) == 0)
+			n++;
+		for (; n > 0; n--) {
+			FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+			FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+		}
 	}
 	/* (the first one has to open the flow; and a pass of the helper's may be under way) */
 	CU_ASSERT(at_once > N / 2);
 	fx_close(&f);
+}
+
+static void test_B3_what_ends_a_burst_lets_it_out(void)
+{
+	for (int how = 0; how < ENDINGS; how++)
+		leaves_at_once((enum ending)how);
 }
 
 static void test_B3_a_receive_with_more_matches_at_once(void)
@@ -395,8 +481,9 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_B2_selective_receives),
 	FX_TEST(test_B2_default_flags_ask_for_entries),
 	FX_TEST(test_B2_inject_stays_silent),
+	FX_TEST(test_B2_selective_belongs_to_a_binding),
 	FX_TEST(test_B3_a_burst_leaves),
-	FX_TEST(test_B3_a_receive_ends_a_burst),
+	FX_TEST(test_B3_what_ends_a_burst_lets_it_out),
 	FX_TEST(test_B3_a_receive_with_more_matches_at_once),
 	FX_TEST(test_B4_inject_flag_frees_the_buffer_and_has_an_entry),
 	FX_TEST(test_B4_inject_by_default),

@@ -207,6 +207,26 @@ static void test_F8_not_offered(void)
 	fi_freeinfo(hints);
 }
 
+static void test_C6_who_may_ask_for_sources(void)
+{
+	static const uint64_t not_connected[] = {FI_SOURCE, FI_SOURCE | FI_SOURCE_ERR,
+						 FI_DIRECTED_RECV, FI_MULTICAST};
+	struct fi_info *hints = usual_hints(0), *info;
+
+	hints->caps = FI_MSG | FI_SOURCE_ERR;
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	for (size_t i = 0; i < sizeof(not_connected) / sizeof(not_connected[0]); i++) {
+		hints->caps = FI_MSG | not_connected[i];
+		hints->ep_attr->type = FI_EP_RDM;
+		CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
+		CU_ASSERT_EQUAL(info->caps & not_connected[i], not_connected[i]);
+		fi_freeinfo(info);
+		hints->ep_attr->type = FI_EP_MSG;
+		CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	}
+	fi_freeinfo(hints);
+}
+
 /* B10: a network that carries no multicast. */
 static void test_B10_without_multicast(void)
 {
@@ -274,6 +294,37 @@ static void test_F6_what_is_reported_opens(void)
 		fi_freeinfo(info);
 		fi_freeinfo(hints);
 	}
+}
+
+/* What is open in the hints is what is meant. */
+static void test_F6_objects_in_the_hints(void)
+{
+	struct fi_info *hints = usual_hints(0), *first, *info;
+	struct fid_domain *domain;
+	struct fid_fabric *fabric;
+
+	CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &first), 0);
+	CU_ASSERT_FATAL(count(first) > 1);
+	CU_ASSERT_EQUAL_FATAL(fi_fabric(first->fabric_attr, &fabric, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(fi_domain(fabric, first, &domain, NULL), 0);
+	hints->fabric_attr->fabric = fabric;
+	CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
+	CU_ASSERT_EQUAL(count(info), 1);
+	CU_ASSERT_STRING_EQUAL(info->fabric_attr->name, first->fabric_attr->name);
+	fi_freeinfo(info);
+	hints->fabric_attr->fabric = NULL;
+	hints->domain_attr->domain = domain;
+	CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
+	for (struct fi_info *i = info; i; i = i->next)
+		CU_ASSERT_STRING_EQUAL(i->domain_attr->name, first->domain_attr->name);
+	fi_freeinfo(info);
+	hints->domain_attr->domain = NULL;
+	hints->fabric_attr->prov_version = FI_VERSION(99, 0);
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	fi_freeinfo(hints);
+	fi_freeinfo(first);
+	CU_ASSERT_EQUAL(fi_close(&domain->fid), 0);
+	CU_ASSERT_EQUAL(fi_close(&fabric->fid), 0);
 }
 
 static void test_E11_an_event_queue_opens_for_rdm(void)
@@ -372,10 +423,12 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_F6_addresses_in_the_hints),
 	FX_TEST(test_F6_each_version),
 	FX_TEST(test_F8_not_offered),
+	FX_TEST(test_C6_who_may_ask_for_sources),
 	FX_TEST(test_B10_without_multicast),
 	FX_TEST(test_F6_traffic_classes_on_the_wire),
 	FX_TEST(test_F6_unknown_names_in_what_is_opened),
 	FX_TEST(test_F6_what_is_reported_opens),
+	FX_TEST(test_F6_objects_in_the_hints),
 	FX_TEST(test_E11_an_event_queue_opens_for_rdm),
 };
 FX_MAIN("getinfo")

@@ -275,6 +275,50 @@ static void test_B5_more_messages_than_parts_after_a_quiet_while(void)
 	more_messages_than_parts(100);
 }
 
+/* Half of a message is there: no cancel yet (C5); and then its sender goes. */
+static void test_B5_an_error_releases_it(void)
+{
+	enum { LEN = 64 << 20 };
+	char *tx = calloc(1, LEN), *rx = calloc(2, LEN);
+	double end = fx_now_ms() + FX_MS;
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	tx[0] = 1;
+	CU_ASSERT_EQUAL(post_multi(f.b.ep, rx, 2ul * LEN, rx, 0), 0);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, LEN, NULL, f.a.b, tx), 0);
+	while (!fx_peek(rx) && fx_now_ms() < end)
+		fx_progress(&f);
+	CU_ASSERT_EQUAL(fi_cancel(&f.b.ep->fid, rx), -FI_EAGAIN);
+	fx_ep_close(&f.a);
+	CU_ASSERT_FATAL(fx_wait(&f, f.b.rxcq, &c));
+	CU_ASSERT_EQUAL(c.err.err, f.opt.msg ? FI_ECANCELED : FI_ECONNABORTED);
+	CU_ASSERT_PTR_EQUAL(c.err.op_context, rx);
+	CU_ASSERT_EQUAL(c.err.flags, FI_RECV | FI_MSG | FI_MULTI_RECV);
+	CU_ASSERT(c.err.len < LEN);
+	CU_ASSERT(fx_stays_empty(&f, f.b.rxcq));
+	fx_close(&f);
+	free(tx);
+	free(rx);
+}
+
+static void test_B5_closing_writes_no_entry(void)
+{
+	char rx[1000];
+	struct fx f;
+
+	fx_open(&f, NULL);
+	CU_ASSERT_EQUAL(post_multi(f.b.ep, rx, sizeof(rx), rx, 0), 0);
+	send_one(&f, 10, 1);
+	expect_part(&f, rx, rx, 10, 1, false);
+	CU_ASSERT_EQUAL(fi_close(&f.b.ep->fid), 0);
+	CU_ASSERT(fx_stays_empty(&f, f.b.rxcq));
+	/* its queues are left to close */
+	CU_ASSERT_EQUAL_FATAL(fi_endpoint(f.domain, f.info, &f.b.ep, NULL), 0);
+	fx_close(&f);
+}
+
 static void test_C5_cancel_gives_the_buffer_back(void)
 {
 	char rx[1000];
@@ -309,6 +353,8 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_B5_large_messages_side_by_side),
 	FX_TEST(test_B5_more_messages_than_parts_lose_nothing),
 	FX_TEST(test_B5_more_messages_than_parts_after_a_quiet_while),
+	FX_TEST(test_B5_an_error_releases_it),
+	FX_TEST(test_B5_closing_writes_no_entry),
 	FX_TEST(test_C5_cancel_gives_the_buffer_back),
 };
 FX_MAIN("multi-receive")

@@ -189,7 +189,12 @@ static void test_C2_a_flood_holds_the_sender_only(void)
 		}
 	}
 	CU_ASSERT(sent >= 64);
-	/* a's way to itself is free all the same, once its queue has room again */
+	CU_ASSERT(sent < TRIES);
+	/* others go on */
+	CU_ASSERT_EQUAL(fi_recv(f.a.ep, rx, LEN, NULL, FI_ADDR_UNSPEC, rx), 0);
+	CU_ASSERT_EQUAL(fi_send(f.b.ep, tx, LEN, NULL, f.b.a, tx), 0);
+	FX_WAIT_OK(&f, f.a.rxcq, rx, &c);
+	CU_ASSERT(fx_same(rx, LEN, 1));
 	for (unsigned int i = 0; i < sent; i++) {
 		CU_ASSERT_EQUAL(FX_RETRY(&f, fi_recv(f.b.ep, rx, LEN, NULL, FI_ADDR_UNSPEC, rx)),
 				0);
@@ -275,6 +280,25 @@ static void test_C5_cancel_ends_a_receive_once(void)
 	fx_close(&f);
 }
 
+static void test_C5_one_of_several_with_that_context(void)
+{
+	char rx[3][8], tx[8] = "abc";
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	for (int i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx[i], 8, NULL, FI_ADDR_UNSPEC, rx), 0);
+	CU_ASSERT_EQUAL(fi_cancel(&f.b.ep->fid, rx), 0);
+	FX_WAIT_ERR(&f, f.b.rxcq, rx, FI_ECANCELED, &c);
+	CU_ASSERT(fx_stays_empty(&f, f.b.rxcq));
+	for (int i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL(FX_RETRY(&f, fi_inject(f.a.ep, tx, 8, f.a.b)), 0);
+		FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	}
+	fx_close(&f);
+}
+
 static void test_C5_cancel_of_what_is_not_there(void)
 {
 	char rx[8];
@@ -356,6 +380,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_C2_a_flood_holds_the_sender_only),
 	FX_TEST(test_C3_sending_order_whatever_the_sizes),
 	FX_TEST(test_C5_cancel_ends_a_receive_once),
+	FX_TEST(test_C5_one_of_several_with_that_context),
 	FX_TEST(test_C5_cancel_of_what_is_not_there),
 	FX_TEST(test_C5_cancel_under_selective_completion),
 	FX_TEST(test_C5_sends_are_not_cancelled),
