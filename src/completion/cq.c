@@ -343,7 +343,9 @@ const char *pmf_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_d
 		{FI_ENETUNREACH,
 		 "The peer's address is in no configured network and there is no gateway."},
 		{FI_ECONNRESET, "The peer was restarted or has closed its endpoint."},
+		{FI_ECONNABORTED, "The sender has closed its endpoint within the message."},
 		{FI_ECONNREFUSED, "No endpoint listens on the peer's address."},
+		{FI_EKEYREJECTED, "The peer does not take our authorization key, or wants one."},
 		{FI_ENOMEM, "Out of memory."},
 		{FI_EIO, "The peer speaks another protocol version or broke the protocol."},
 	};

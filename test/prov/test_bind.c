@@ -143,6 +143,7 @@ static void test_D9_twice_and_with_foreign_flags(void)
 	CU_ASSERT_EQUAL(fi_ep_bind(ep, &cq2->fid, FI_TRANSMIT), -FI_EINVAL);
 	CU_ASSERT_EQUAL(fi_ep_bind(ep, &cq2->fid, FI_TRANSMIT | FI_RECV), -FI_EINVAL);
 	CU_ASSERT_EQUAL(fi_ep_bind(ep, &cq2->fid, FI_RECV | FI_SELECTIVE_COMPLETION), 0);
+	CU_ASSERT_EQUAL(fi_ep_bind(ep, &cq->fid, FI_RECV), -FI_EINVAL);
 	CU_ASSERT_EQUAL(fi_ep_bind(ep, &cntr->fid, FI_MULTI_RECV), -FI_EBADFLAGS);
 	CU_ASSERT_EQUAL(fi_ep_bind(ep, &cntr->fid, 0), 0);
 	CU_ASSERT_EQUAL(
@@ -151,6 +152,7 @@ static void test_D9_twice_and_with_foreign_flags(void)
 	CU_ASSERT_EQUAL(fi_ep_bind(ep, &cntr->fid, FI_SEND), 0);
 	CU_ASSERT_EQUAL(fi_ep_bind(ep, &cntr2->fid, FI_SEND), -FI_EINVAL);
 	CU_ASSERT_EQUAL(fi_ep_bind(ep, &cntr2->fid, FI_RECV), 0);
+	CU_ASSERT_EQUAL(fi_ep_bind(ep, &cntr->fid, FI_RECV), -FI_EINVAL);
 	CU_ASSERT_EQUAL(fi_ep_bind(ep, &f.domain->fid, 0), -FI_EINVAL);
 	/* in use, and still working */
 	CU_ASSERT_EQUAL(fi_close(&cq->fid), -FI_EBUSY);

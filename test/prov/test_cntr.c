@@ -70,6 +70,23 @@ static void test_D8_failures_raise_the_error_value_only(void)
 	fx_close(&f);
 }
 
+/* The same of sends; those to peers that are not there are counted in test_life.c. */
+static void test_D8_sends_that_are_cancelled(void)
+{
+	enum { LEN = 1 << 20 };
+	struct fx_opt opt = {.msg = true, .counters = true};
+	char *tx = malloc(LEN);
+	struct fx f;
+
+	fx_open(&f, &opt);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, LEN, NULL, 0, tx), 0);
+	CU_ASSERT_EQUAL(fi_shutdown(f.a.ep, 0), 0);
+	CU_ASSERT_EQUAL(fi_cntr_readerr(f.a.txcntr), 1);
+	CU_ASSERT_EQUAL(fi_cntr_read(f.a.txcntr), 0);
+	fx_close(&f);
+	free(tx);
+}
+
 static void test_D8_set_add_seterr_adderr(void)
 {
 	struct fx_opt opt = {.counters = true};
@@ -285,6 +302,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_D8_successes_are_counted_suppressed_or_not),
 	FX_TEST(test_D8_a_held_message_is_not_counted),
 	FX_TEST(test_D8_failures_raise_the_error_value_only),
+	FX_TEST(test_D8_sends_that_are_cancelled),
 	FX_TEST(test_D8_set_add_seterr_adderr),
 	FX_TEST(test_D8_one_counter_for_many),
 	FX_TEST(test_D8_reading_drives_progress),

@@ -17,7 +17,7 @@
 static void nobody_at(const char *ip)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(7)};
-	struct fx_opt opt = {.caps = FI_MSG | FI_DIRECTED_RECV};
+	struct fx_opt opt = {.caps = FI_MSG | FI_DIRECTED_RECV, .counters = true};
 	char tx[64] = {0}, rx[64];
 	struct iovec iov = {tx, 64};
 	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .context = tx};
@@ -53,6 +53,8 @@ static void nobody_at(const char *ip)
 	}
 	CU_ASSERT(fx_now_ms() - start < fx_dead_ms() + FX_MS);
 	CU_ASSERT(fx_stays_empty(&f, f.a.txcq));
+	CU_ASSERT_EQUAL(fi_cntr_readerr(f.a.txcntr), 4); /* D8 */
+	CU_ASSERT_EQUAL(fi_cntr_read(f.a.txcntr), 1);
 	/* receives that wait stay posted, that for the dead one, too */
 	CU_ASSERT(fx_stays_empty(&f, f.a.rxcq));
 	CU_ASSERT_EQUAL(fi_cancel(&f.a.ep->fid, rx), 0);

@@ -239,8 +239,19 @@ static void test_error_data_of_the_callers_version(void)
 
 static void test_every_error_has_a_sentence(void)
 {
+	/* with which operations end: a whole sentence, not the name of the number */
+	static const int ends[] = {FI_ETRUNC,	    FI_ECANCELED,    FI_EADDRNOTAVAIL,
+				   FI_ETIMEDOUT,    FI_EHOSTUNREACH, FI_ENETUNREACH,
+				   FI_ECONNRESET,   FI_ECONNABORTED, FI_ECONNREFUSED,
+				   FI_EKEYREJECTED, FI_ENOMEM,	     FI_EIO};
 	char buf[8];
 
+	for (unsigned int i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		const char *text = pmf_cq_strerror(NULL, ends[i], NULL, NULL, 0);
+
+		CU_ASSERT_STRING_NOT_EQUAL(text, fi_strerror(ends[i]));
+		CU_ASSERT_EQUAL(text[strlen(text) - 1], '.');
+	}
 	for (int e = -1; e < FI_ERRNO_MAX; e++) {
 		const char *text = pmf_cq_strerror(NULL, e, NULL, NULL, 0);
 
