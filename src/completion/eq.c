@@ -11,11 +11,13 @@
 
 #define EQ_SIZE_DEFAULT 256
 #define EQ_SIZE_MAX (1u << 20)
+#define SPARE_DATA 320 /* any entry of a connection, with the program's data */
 
 struct pmf_event {
 	TAILQ_ENTRY(pmf_event) link;
 	uint32_t event;
 	bool is_err;
+	bool is_spare; /* of those that were reserved */
 	struct fi_eq_err_entry err;
 	struct fi_info *info; /* in the entry; nobody's until it is read */
 	size_t len;	      /* of data: the entry, or the err_data of an error */
@@ -58,6 +60,7 @@ int pmf_eq_init(struct pmf_eq *eq, const struct fi_eq_attr *attr, uint32_t api_v
 	eq->api_version = api_version;
 	TAILQ_INIT(&eq->events);
 	TAILQ_INIT(&eq->drivers);
+	TAILQ_INIT(&eq->spare);
 	pthread_mutex_init(&eq->lock, NULL);
 	pthread_mutex_init(&eq->drive_lock, NULL);
 	pthread_condattr_init(&clock);
@@ -67,11 +70,64 @@ int pmf_eq_init(struct pmf_eq *eq, const struct fi_eq_attr *attr, uint32_t api_v
 	return 0;
 }
 
-static void event_free(struct pmf_event *ev)
+/* A reserved one is there for the next. The lock is held. */
+static void event_put(struct pmf_eq *eq, struct pmf_event *ev)
 {
-	if (ev && ev->info)
-		fi_freeinfo(ev->info);
+	if (ev && ev->is_spare && eq->nspare < eq->reserved) {
+		TAILQ_INSERT_TAIL(&eq->spare, ev, link);
+		eq->nspare++;
+		return;
+	}
 	free(ev);
+}
+
+/* One that nobody has read. */
+static void event_drop(struct pmf_eq *eq, struct pmf_event *ev)
+{
+	if (ev->info)
+		fi_freeinfo(ev->info);
+	event_put(eq, ev);
+}
+
+static void spares_trim(struct pmf_eq *eq)
+{
+	struct pmf_event *ev;
+
+	while (eq->nspare > eq->reserved) {
+		ev = TAILQ_FIRST(&eq->spare);
+		TAILQ_REMOVE(&eq->spare, ev, link);
+		eq->nspare--;
+		free(ev);
+	}
+}
+
+int pmf_eq_reserve(struct pmf_eq *eq, unsigned int n)
+{
+	unsigned int got;
+
+	pthread_mutex_lock(&eq->lock);
+	for (got = 0; got < n; got++) {
+		struct pmf_event *ev = calloc(1, sizeof(*ev) + SPARE_DATA);
+
+		if (!ev)
+			break;
+		ev->is_spare = true;
+		TAILQ_INSERT_TAIL(&eq->spare, ev, link);
+		eq->nspare++;
+	}
+	if (got == n)
+		eq->reserved += n;
+	spares_trim(eq);
+	pthread_mutex_unlock(&eq->lock);
+	return got == n ? 0 : -ENOMEM;
+}
+
+void pmf_eq_unreserve(struct pmf_eq *eq, unsigned int n)
+{
+	pthread_mutex_lock(&eq->lock);
+	eq->reserved -= n;
+	spares_trim(eq);
+	pthread_mutex_unlock(&eq->lock);
 }
 
 void pmf_eq_fini(struct pmf_eq *eq)
@@ -80,9 +136,11 @@ void pmf_eq_fini(struct pmf_eq *eq)
 
 	while ((ev = TAILQ_FIRST(&eq->events))) {
 		TAILQ_REMOVE(&eq->events, ev, link);
-		event_free(ev);
+		event_drop(eq, ev);
 	}
 	free(eq->last_err);
+	eq->reserved = 0;
+	spares_trim(eq);
 	pthread_cond_destroy(&eq->more);
 	pthread_mutex_destroy(&eq->lock);
 	pthread_mutex_destroy(&eq->drive_lock);
@@ -118,10 +176,29 @@ static void eq_remove(struct pmf_eq *eq, struct pmf_event *ev)
 		eq_fd_set(eq, false);
 }
 
-static struct pmf_event *event_make(uint32_t event, const void *data, size_t len)
+static struct pmf_event *spare_take(struct pmf_eq *eq)
+{
+	struct pmf_event *ev;
+
+	pthread_mutex_lock(&eq->lock);
+	ev = TAILQ_FIRST(&eq->spare);
+	if (ev) {
+		TAILQ_REMOVE(&eq->spare, ev, link);
+		eq->nspare--;
+		ev->is_err = false;
+		ev->info = NULL;
+	}
+	pthread_mutex_unlock(&eq->lock);
+	return ev;
+}
+
+/* @param eq  whose reserve may be used, or NULL */
+static struct pmf_event *event_make(struct pmf_eq *eq, uint32_t event, const void *data, size_t len)
 {
 	struct pmf_event *ev = calloc(1, sizeof(*ev) + len);
 
+	if (!ev && eq && len <= SPARE_DATA)
+		ev = spare_take(eq);
 	if (!ev)
 		return NULL;
 	ev->event = event;
@@ -134,7 +211,7 @@ static struct pmf_event *event_make(uint32_t event, const void *data, size_t len
 int pmf_eq_post_info(struct pmf_eq *eq, uint32_t event, const void *entry, size_t len,
 		     struct fi_info *info)
 {
-	struct pmf_event *ev = event_make(event, entry, len);
+	struct pmf_event *ev = event_make(eq, event, entry, len);
 
 	if (!ev)
 		return -ENOMEM;
@@ -152,7 +229,7 @@ int pmf_eq_post(struct pmf_eq *eq, uint32_t event, const void *entry, size_t len
 
 int pmf_eq_post_err(struct pmf_eq *eq, const struct fi_eq_err_entry *err)
 {
-	struct pmf_event *ev = event_make(0, err->err_data, err->err_data_size);
+	struct pmf_event *ev = event_make(eq, 0, err->err_data, err->err_data_size);
 
 	if (!ev)
 		return -ENOMEM;
@@ -186,14 +263,14 @@ void pmf_eq_forget(struct pmf_eq *eq, struct fid *fid)
 		if (!event_is_of(ev, fid))
 			continue;
 		eq_remove(eq, ev);
-		event_free(ev);
+		event_drop(eq, ev);
 	}
 	pthread_mutex_unlock(&eq->lock);
 }
 
 static void eq_drop_last_err(struct pmf_eq *eq)
 {
-	free(eq->last_err);
+	event_put(eq, eq->last_err);
 	eq->last_err = NULL;
 }
 
@@ -216,7 +293,7 @@ static ssize_t eq_read_locked(struct pmf_eq *eq, uint32_t *event, void *buf, siz
 		memcpy(buf, ev->data, n);
 	if (!(flags & FI_PEEK)) {
 		eq_remove(eq, ev);
-		free(ev); /* an info in it is the reader's now */
+		event_put(eq, ev); /* an info in it is the reader's now */
 	}
 	return (ssize_t)n;
 }
@@ -283,7 +360,7 @@ ssize_t pmf_eq_write(struct pmf_eq *eq, uint32_t event, const void *buf, size_t 
 		return -FI_EINVAL;
 	if (flags || (len && !buf))
 		return -FI_EINVAL;
-	ev = event_make(event, buf, len);
+	ev = event_make(NULL, event, buf, len);
 	if (!ev)
 		return -FI_ENOMEM;
 	pthread_mutex_lock(&eq->lock);

@@ -36,8 +36,10 @@ struct pmf_eq {
 	pthread_cond_t more;
 	TAILQ_HEAD(, pmf_event) events;
 	size_t count;
-	struct pmf_event *last_err; /* its err_data is the reader's until the next read */
-	pthread_mutex_t drive_lock; /* never taken with an owner word or `lock` held */
+	struct pmf_event *last_err;    /* its err_data is the reader's until the next read */
+	TAILQ_HEAD(, pmf_event) spare; /* for when there is no memory */
+	unsigned int nspare, reserved; /* there; there when none of them is queued */
+	pthread_mutex_t drive_lock;    /* never taken with an owner word or `lock` held */
 	TAILQ_HEAD(, pmf_eq_driver) drivers;
 	unsigned int sleeping; /* readers in sread; drive_lock */
 };
@@ -47,8 +49,16 @@ int pmf_eq_init(struct pmf_eq *eq, const struct fi_eq_attr *attr, uint32_t api_v
 /** Drop what was not read. The caller has checked refs. */
 void pmf_eq_fini(struct pmf_eq *eq);
 
-/** Queue an event of the provider, any thread; never refused for want of room. @return 0, -ENOMEM
+/**
+ * Have memory for @p n events more of the provider, so that they come in any case: what a bound
+ * object may have queued at once. Control path. @return 0, -ENOMEM
  */
+int pmf_eq_reserve(struct pmf_eq *eq, unsigned int n);
+/** They do not come any more. */
+void pmf_eq_unreserve(struct pmf_eq *eq, unsigned int n);
+
+/** Queue an event of the provider, any thread; never refused for want of room. @return 0; -ENOMEM:
+ * and none was reserved */
 int pmf_eq_post(struct pmf_eq *eq, uint32_t event, const void *entry, size_t len);
 /** The same for an entry that holds @p info: freed with the event unless a reader gets it. */
 int pmf_eq_post_info(struct pmf_eq *eq, uint32_t event, const void *entry, size_t len,

@@ -19,8 +19,9 @@ static void destroy(struct pmf_fep *fep)
 	struct pmf_domain *d = fep->domain;
 	struct pmf_av *av = fep->av;
 	struct fid *fid = &fep->ep->fid.fid;
+	bool enabled = pmf_ep_enabled(fep->ep), connects = fep->ep->type == PMF_EP_MSG;
 
-	if (pmf_ep_enabled(fep->ep))
+	if (enabled)
 		pmf_stats_log_ep(fep);
 	pthread_mutex_lock(&d->lock);
 	TAILQ_REMOVE(&d->eps, fep, link);
@@ -32,6 +33,8 @@ static void destroy(struct pmf_fep *fep)
 	pthread_mutex_unlock(&d->lock);
 	if (pmf_fep_eq(fep))
 		pmf_eq_forget(pmf_fep_eq(fep), fid);
+	if (connects && enabled)
+		pmf_eq_unreserve(pmf_fep_eq(fep), PMF_CM_EVENTS);
 	pmf_ep_unbind(fep);
 	free(fep);
 	pmf_unref(&d->refs);
@@ -71,17 +74,31 @@ static int ep_close(struct fid *fid)
 	return 0;
 }
 
+/* What it needs is bound. Its events come in any case: nobody would repeat them. */
+static int enable(struct pmf_fep *fep)
+{
+	bool connects = fep->ep->type == PMF_EP_MSG;
+	struct pmf_eq *eq = pmf_fep_eq(fep);
+	int rc = connects ? pmf_eq_reserve(eq, PMF_CM_EVENTS) : 0;
+
+	if (rc)
+		return rc;
+	if (eq)
+		pmf_cm_set_eq(fep->ep, eq, &fep->ep->fid.fid);
+	rc = pmf_ep_enable(fep->ep);
+	if (rc && connects)
+		pmf_eq_unreserve(eq, PMF_CM_EVENTS);
+	return rc;
+}
+
 int pmf_fep_enable(struct pmf_fep *fep)
 {
 	int rc;
 
 	pthread_mutex_lock(&fep->domain->lock);
 	rc = pmf_ep_enabled(fep->ep) ? -FI_EOPBADSTATE : pmf_ep_bound(fep);
-	if (!rc) {
-		if (pmf_fep_eq(fep))
-			pmf_cm_set_eq(fep->ep, pmf_fep_eq(fep), &fep->ep->fid.fid);
-		rc = pmf_ep_enable(fep->ep);
-	}
+	if (!rc)
+		rc = enable(fep);
 	pthread_mutex_unlock(&fep->domain->lock);
 	return rc;
 }

@@ -232,25 +232,26 @@ static bool lacks_multicast(const struct fi_info *hints, const struct pmf_port_c
 	return !port->mcast_ttl && (asked & FI_MULTICAST);
 }
 
-static struct fi_info *info_make(const struct query *q, enum fi_ep_type type,
-				 const struct pmf_conf *conf, const struct pmf_port_conf *port,
-				 const struct pmf_ifaddr *ifa)
+/* @return 0; -FI_ENODATA: not with these addresses; -FI_ENOMEM */
+static int info_make(const struct query *q, enum fi_ep_type type, const struct pmf_conf *conf,
+		     const struct pmf_port_conf *port, const struct pmf_ifaddr *ifa,
+		     struct fi_info **out)
 {
 	struct pmf_addr src, dest;
 	char fabric[FI_NAME_MAX];
 	struct fi_info *info = fi_allocinfo();
 
 	if (!info)
-		return NULL;
+		return -FI_ENOMEM;
 	if (!pmf_info_fill(info, q->hints, type, conf)) {
 		fi_freeinfo(info);
-		return NULL;
+		return -FI_ENOMEM;
 	}
 	if (!port->mcast_ttl)
 		without_multicast(info);
 	if (!choose_addrs(q, ifa, info->caps, &src, &dest)) {
 		fi_freeinfo(info);
-		return NULL;
+		return -FI_ENODATA;
 	}
 	if (type == FI_EP_MSG && q->hints)
 		info->handle = q->hints->handle;
@@ -262,24 +263,27 @@ static struct fi_info *info_make(const struct query *q, enum fi_ep_type type,
 	info->fabric_attr->name = strdup(pmf_fabric_name(ifa, fabric, sizeof(fabric)));
 	/* prov_name stays NULL: the core sets it, and would write it twice. */
 	info->fabric_attr->prov_version = pmf_prov.version;
-	if (!info->src_addr || !info->domain_attr->name || !info->fabric_attr->name) {
+	if (!info->src_addr || !info->domain_attr->name || !info->fabric_attr->name ||
+	    ((q->has_dest || q->dest_is_own) && !info->dest_addr)) {
 		fi_freeinfo(info);
-		return NULL;
+		return -FI_ENOMEM;
 	}
-	return info;
+	*out = info;
+	return 0;
 }
 
-static struct fi_info **append_port(const struct query *q, enum fi_ep_type type,
-				    const struct pmf_conf *conf, const struct pmf_port_conf *port,
-				    struct fi_info **tail)
+/* @return 0, -FI_ENOMEM */
+static int append_port(const struct query *q, enum fi_ep_type type, const struct pmf_conf *conf,
+		       const struct pmf_port_conf *port, struct fi_info ***tail)
 {
 	const struct pmf_ifaddr *const ifas[] = {&port->v4, &port->v6};
 	char fabric[FI_NAME_MAX];
 
 	if (lacks_multicast(q->hints, port))
-		return tail;
+		return 0;
 	for (size_t i = 0; i < PMF_ARRAY_SIZE(ifas); i++) {
 		uint32_t format;
+		int rc;
 
 		if (!ifas[i]->set)
 			continue;
@@ -289,11 +293,13 @@ static struct fi_info **append_port(const struct query *q, enum fi_ep_type type,
 		if (!names_match(q->hints, port->name,
 				 pmf_fabric_name(ifas[i], fabric, sizeof(fabric))))
 			continue;
-		*tail = info_make(q, type, conf, port, ifas[i]);
-		if (*tail)
-			tail = &(*tail)->next;
+		rc = info_make(q, type, conf, port, ifas[i], *tail);
+		if (rc == -FI_ENOMEM)
+			return rc;
+		if (!rc)
+			*tail = &(**tail)->next;
 	}
-	return tail;
+	return 0;
 }
 
 /* Without hugepages some links cannot run; better said now than at fi_domain. */
@@ -367,8 +373,14 @@ int pmf_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	for (size_t t = 0; t < PMF_ARRAY_SIZE(types); t++) {
 		if (!type_meant(hints, flags, types[t]))
 			continue;
-		for (unsigned int i = 0; i < conf->nports; i++)
-			tail = append_port(&q, types[t], conf, &conf->port[i], tail);
+		for (unsigned int i = 0; i < conf->nports; i++) {
+			int rc = append_port(&q, types[t], conf, &conf->port[i], &tail);
+
+			if (rc) {
+				fi_freeinfo(head);
+				return rc;
+			}
+		}
 	}
 	if (!head) {
 		pmf_info(CORE, "no configured port has the names and addresses asked for\n");

@@ -22,6 +22,7 @@ static int mc_close(struct fid *fid)
 	pmf_mc_leave(fmc->mc);
 	TAILQ_REMOVE(&fep->mcs, fmc, link);
 	pmf_eq_forget(pmf_fep_eq(fep), fid);
+	pmf_eq_unreserve(pmf_fep_eq(fep), 1);
 	pthread_mutex_unlock(&fep->domain->lock);
 	free(fmc);
 	return 0;
@@ -72,6 +73,11 @@ static int join(struct pmf_fep *fep, const struct pmf_mc_attr *attr, void *conte
 
 	if (!fmc)
 		return -FI_ENOMEM;
+	rc = pmf_eq_reserve(attr->eq, 1);
+	if (rc) {
+		free(fmc);
+		return rc;
+	}
 	fmc->fep = fep;
 	fmc->fid.fid.fclass = FI_CLASS_MC;
 	fmc->fid.fid.context = context;
@@ -83,6 +89,7 @@ static int join(struct pmf_fep *fep, const struct pmf_mc_attr *attr, void *conte
 	rc = pmf_mc_join(fep->ep, &a, &fmc->mc);
 	if (rc) {
 		*mc = NULL;
+		pmf_eq_unreserve(attr->eq, 1);
 		free(fmc);
 		return rc;
 	}

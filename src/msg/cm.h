@@ -12,6 +12,7 @@
 #include "msg/ep.h"
 
 #define PMF_CM_DATA PMF_WIRE_CM_DATA /* FI_OPT_CM_DATA_SIZE */
+#define PMF_CM_EVENTS 2		     /* that a connection has at most: it stands, and it ends */
 #define PMF_BACKLOG 4096 /* requests that wait for accept or reject, unless FI_BACKLOG says */
 
 struct pmf_connreq; /* a request as fi_info->handle names it */

@@ -62,8 +62,8 @@ void pmf_mcasts_close(struct pmf_engine *e)
 
 /* ---- joining ---- */
 
-/* A number for it among the endpoint's, which sends find it by. */
-static bool take_slot(struct pmf_mc *mc)
+/* A number for it among the endpoint's, which sends find it by. @return 0, -ENOMEM, -ENOSPC */
+static int take_slot(struct pmf_mc *mc)
 {
 	struct pmf_ep *ep = mc->ep;
 	struct pmf_mc_slot *slots = ep->mc_slots;
@@ -71,7 +71,7 @@ static bool take_slot(struct pmf_mc *mc)
 	if (!slots) {
 		slots = calloc(PMF_MC_SLOTS, sizeof(*slots));
 		if (!slots)
-			return false;
+			return -ENOMEM;
 		for (unsigned int i = 0; i < PMF_MC_SLOTS; i++)
 			slots[i].addr = FI_ADDR_NOTAVAIL;
 		/* pairs with the acquire in pmf_mc_may_send() */
@@ -83,19 +83,22 @@ static bool take_slot(struct pmf_mc *mc)
 		slots[i].mc = mc;
 		mc->slot = i;
 		mc->fi_addr = MC_ADDR | atomic_fetch_add(&serial, 1) << SLOT_BITS | i;
-		return true;
+		return 0;
 	}
-	return false;
+	return -ENOSPC;
 }
 
 static int begin(struct pmf_engine *e, struct pmf_mc *mc, pmf_ns_t now)
 {
+	int err;
+
 	if (!e->mcasts)
 		e->mcasts = mcasts_open(e);
 	if (!e->mcasts)
 		return -ENOMEM;
-	if (!take_slot(mc))
-		return -ENOSPC;
+	err = take_slot(mc);
+	if (err)
+		return err;
 	if (mc->attr.recv) {
 		mc->group = pmf_mcast_join(e->q, mc->attr.group.ip, now);
 		if (mc->group < 0) {

@@ -274,14 +274,16 @@ int pmf_port_open(const struct pmf_port_conf *conf, struct pmf_port **out, char 
 	uint16_t port_id;
 	int ret;
 
-	pmf_fdset_take(&before);
-	ret = probe(conf, &port_id, err, errlen);
-	if (ret)
-		goto mark;
+	/* Before the device, which would be left behind without it. */
 	port = rte_zmalloc("pmf_port", sizeof(*port), PMF_CACHE_LINE);
 	if (!port) {
 		snprintf(err, errlen, "no memory for %s (FI_PMF_MEMORY_MB)", conf->name);
-		ret = -ENOMEM;
+		return -ENOMEM;
+	}
+	pmf_fdset_take(&before);
+	ret = probe(conf, &port_id, err, errlen);
+	if (ret) {
+		rte_free(port);
 		goto mark;
 	}
 	port->conf = *conf;

@@ -28,7 +28,11 @@ lane_sim() { suite plain sim; }
 lane_fuzz() { suite plain fuzz; }
 
 # These poll with two threads or two processes each: one at a time, or they time each other.
-lane_prov() { suite plain prov --num-processes 1; }
+lane_prov()
+{
+	suite plain prov --num-processes 1
+	suite plain walk --num-processes 1
+}
 lane_mp() { suite plain mp --num-processes 1; }
 lane_model() { suite plain model --num-processes 1; }
 
