@@ -51,11 +51,11 @@ struct pmf_eflow {
 	struct pmf_rxq rx_order; /* matched receives, oldest first */
 	struct pmf_rxq bodies;	 /* of those the invited ones */
 	struct pmf_stubq stubs;
+	uint32_t nheld;	  /* frames in held */
 	uint32_t awaited; /* messages whose bytes are to come: the peer is watched meanwhile */
 	struct pmf_itemq fenced; /* sends behind a fence (FI_FENCE), not in the flow yet */
 	struct rte_mbuf *
-		*held; /* frames ahead of order, by packet number; behind the active part */
-	uint32_t nheld;
+		*held;	      /* frames ahead of order, by packet number; behind the active part */
 	pmf_ns_t quiet_since; /* 0: something was under way at the last look */
 	struct pmf_flow_stats stats;
 };
@@ -92,6 +92,7 @@ struct pmf_engine {
 	struct pmf_wheel wheel;
 	struct pmf_eflow **flows; /* by index */
 	uint32_t nflows, flows_cap, flow_free_hint;
+	uint32_t idle_at; /* the next flow that is looked at whether it is idle */
 	struct pmf_cq_feed *dirty_cqs;
 	struct pmf_cntr_feed *dirty_cntrs;
 	LIST_HEAD(, pmf_cq_feed) stalled;
@@ -216,7 +217,8 @@ void pmf_eflow_drain(struct pmf_engine *e, struct pmf_eflow *ef);
 void pmf_eflow_free(struct pmf_engine *e, struct pmf_eflow *ef, int error);
 /** Lend the active part if the flow wants one. @return false: no memory now */
 bool pmf_eflow_activate(struct pmf_engine *e, struct pmf_eflow *ef);
-/** Take back active parts of flows that have been quiet for a while; about once a millisecond. */
+/** Take back active parts of flows that have been quiet for a while, and forget peers that have
+ * gone for good; about once a millisecond. */
 void pmf_eflow_rest(struct pmf_engine *e, pmf_ns_t now);
 void pmf_eflow_unname(struct pmf_engine *e, struct pmf_eflow *ef);
 

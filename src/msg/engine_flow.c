@@ -17,6 +17,8 @@
 #define REST_LOOKS 16 /* flows looked at in one go */
 #define REST_AFTER (100 * PMF_NS_PER_MS)
 
+static_assert(sizeof(struct pmf_eflow) <= 1536, "what an idle peer costs: docs/reliability.md");
+
 /* ---- names ---- */
 
 struct pmf_eflow *pmf_eflow_find(struct pmf_engine *e, uint16_t local_port,
@@ -259,10 +261,35 @@ static void deactivate(struct pmf_engine *e, struct pmf_eflow *ef)
 	TAILQ_REMOVE(&e->actives, ef, active_link);
 }
 
+/* Nobody here sends to the peer, and nothing of it is waited for. */
+static bool is_idle(const struct pmf_eflow *ef)
+{
+	return ef && !ef->cm && ef->fi_addr == FI_ADDR_NOTAVAIL && TAILQ_EMPTY(&ef->stubs) &&
+	       TAILQ_EMPTY(&ef->rx_order);
+}
+
+/* Peers come and go while an endpoint stays: those that have gone must not. */
+static void forget_gone(struct pmf_engine *e, pmf_ns_t now)
+{
+	for (unsigned int i = 0; i < REST_LOOKS; i++) {
+		struct pmf_eflow *ef = e->flows[e->idle_at++ % e->flows_cap];
+
+		if (!is_idle(ef))
+			continue;
+		if (pmf_flow_idle(&ef->flow, now)) {
+			pmf_eflow_settle(e, ef, now);
+			continue;
+		}
+		e->stats.flows_forgotten++;
+		pmf_eflow_free(e, ef, ETIMEDOUT);
+	}
+}
+
 void pmf_eflow_rest(struct pmf_engine *e, pmf_ns_t now)
 {
 	struct pmf_eflow *ef;
 
+	forget_gone(e, now);
 	for (unsigned int i = 0; i < REST_LOOKS && (ef = TAILQ_FIRST(&e->actives)); i++) {
 		if (!pmf_flow_is_quiet(&ef->flow))
 			ef->quiet_since = 0;

@@ -100,6 +100,7 @@ extern const unsigned int pmf_ep_stat_count;
 	X(rescues, "passes", "passes run by the helper thread because nobody else did")            \
 	X(flows_opened, "flows", "flows begun, by either side")                                    \
 	X(flows_dead, "flows", "flows ended because the peer was dead or restarted")               \
+	X(flows_forgotten, "flows", "flows ended because an idle peer had gone for good")          \
 	X(hello_rx, "packets", "hellos answered")                                                  \
 	X(drop_malformed, "packets", "dropped: not a packet of this protocol")                     \
 	X(drop_version, "packets", "dropped: another protocol version")                            \

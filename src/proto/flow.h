@@ -277,6 +277,13 @@ void pmf_flow_control(struct pmf_flow *f, struct pmf_item *item, enum pmf_item_k
 void pmf_flow_watch(struct pmf_flow *f, pmf_ns_t now);
 /** Not any more. */
 void pmf_flow_unwatch(struct pmf_flow *f);
+/**
+ * The caller wants nothing of the peer, which may have gone for good: ask it now and then. To be
+ * called now and then; does nothing unless the flow has been quiet for long. There may be something
+ * to send afterwards.
+ * @return false: it has not answered for so long that the caller forgets it
+ */
+bool pmf_flow_idle(struct pmf_flow *f, pmf_ns_t now);
 
 /* ---- acknowledgements ---- */
 

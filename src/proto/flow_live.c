@@ -8,6 +8,8 @@
 #include "proto/flow_private.h"
 
 #define BLOCKED_MOST (100 * PMF_NS_PER_MS)
+#define IDLE_ASK 6   /* times dead_after without a word until an idle peer is asked, and again */
+#define IDLE_ASKS 10 /* not answered: it is forgotten */
 #define LATE (10 * PMF_NS_PER_MS) /* no timer comes so late while somebody runs the engine */
 
 /* From now on an answer is due. */
@@ -70,6 +72,23 @@ void pmf_flow_watch(struct pmf_flow *f, pmf_ns_t now)
 void pmf_flow_unwatch(struct pmf_flow *f)
 {
 	f->watch = false;
+}
+
+bool pmf_flow_idle(struct pmf_flow *f, pmf_ns_t now)
+{
+	if (f->state != PMF_FLOW_OPEN || !pmf_flow_is_quiet(f) || !TAILQ_EMPTY(&f->parked) ||
+	    !TAILQ_EMPTY(&f->waiting))
+		return true;
+	if (f->asked_at <= f->last_rx)
+		f->asks = 0;
+	if (now < PMF_MAX(f->last_rx, f->asked_at) + IDLE_ASK * f->conf->dead_after)
+		return true;
+	if (f->asks == IDLE_ASKS)
+		return false;
+	f->asks++;
+	f->asked_at = now;
+	f->want |= PMF_WANT_ASK;
+	return true;
 }
 
 /* A quarter of the time without a word: ask, and count the silence from its beginning. */

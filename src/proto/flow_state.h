@@ -36,6 +36,7 @@ enum {
 	PMF_WANT_PROBE = 0x08,
 	PMF_WANT_MTU = 0x10,
 	PMF_WANT_TLP = 0x20,
+	PMF_WANT_ASK = 0x40, /* a PROBE whose answer is not due: see pmf_flow_idle() */
 };
 
 /* What pmf_flow.loss_at stands for. */
@@ -117,6 +118,7 @@ struct pmf_flow {
 	bool want_ahead;  /* a packet ahead of order met no active part */
 	uint16_t peer_ce;
 	uint16_t holds_got, holds_told;
+	uint8_t asks;		     /* by pmf_flow_idle(), without an answer since */
 	uint64_t grant_seen;	     /* most credit that the peer ever left open */
 	struct pmf_itempark parked;  /* wait for an invitation */
 	struct pmf_itempark waiting; /* acknowledged; HOLD records are under way */
@@ -134,6 +136,7 @@ struct pmf_flow {
 	pmf_ns_t key_refused_at; /* somebody said that our key is not taken; 0: nobody */
 	pmf_ns_t due_since;	 /* an answer is due */
 	pmf_ns_t probe_at, probe_every;
+	pmf_ns_t asked_at;   /* by pmf_flow_idle() */
 	uint64_t probe_txno; /* unanswered since, 0: none */
 	uint32_t hellos;
 	bool verifying;

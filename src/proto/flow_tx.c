@@ -170,6 +170,10 @@ static size_t tx_special(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t 
 	}
 	if (n == 0 && (f->want & PMF_WANT_PROBE))
 		return tx_alive_probe(f, now, buf, cap);
+	if (n == 0 && (f->want & PMF_WANT_ASK)) {
+		f->want &= (uint8_t)~PMF_WANT_ASK;
+		return pmf_flow_probe(f, 0, 0, now, buf, cap);
+	}
 	if (n == 0 && (f->want & PMF_WANT_MTU))
 		return pmf_flow_mtu_probe(f, now, buf, cap);
 	return n;

@@ -309,8 +309,13 @@ static void step(struct input *in)
 	}
 	case 8:
 		pmf_flow_credit_return(&f, word(in));
-		if (byte(in) == 0x77)
+		switch (byte(in)) {
+		case 0x77:
 			pmf_flow_watch(&f, now);
+			break;
+		case 0x78:
+			pmf_flow_idle(&f, now);
+		}
 		break;
 	default:
 		send_all();

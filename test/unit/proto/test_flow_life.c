@@ -32,6 +32,55 @@ static struct pmf_item *push(struct end *e, uint64_t len)
 	return item;
 }
 
+/* ---- peers that nobody sends to ---- */
+
+/* @return whether it was not forgotten within @p times the time that makes a peer dead */
+static bool idle_for(struct end *e, unsigned int times)
+{
+	for (unsigned int i = 0; i < 4 * times; i++) {
+		if (!pmf_flow_idle(&e->f, p.now))
+			return false;
+		pipe_run(&p, e->conf.dead_after / 4);
+	}
+	return true;
+}
+
+static void test_an_idle_peer_that_lives_is_kept(void)
+{
+	given_open();
+	CU_ASSERT_TRUE(idle_for(&p.b, 1000));
+	CU_ASSERT_EQUAL(p.b.f.state, PMF_FLOW_OPEN);
+	/* It is asked, and not often. */
+	CU_ASSERT_TRUE(p.b.frames[PMF_PT_PROBE] > 100 && p.b.frames[PMF_PT_PROBE] < 200);
+	pipe_fini(&p);
+}
+
+static void test_an_idle_peer_that_has_gone_is_forgotten(void)
+{
+	given_open();
+	p.a.deaf = true;
+	CU_ASSERT_TRUE(idle_for(&p.b, 50));
+	CU_ASSERT_EQUAL(p.b.f.state, PMF_FLOW_OPEN);
+	CU_ASSERT_FALSE(idle_for(&p.b, 30));
+	pipe_fini(&p);
+}
+
+static void test_an_idle_peer_that_comes_back_in_time_is_kept(void)
+{
+	given_open();
+	for (unsigned int i = 0; i < 10; i++) {
+		p.a.deaf = true;
+		CU_ASSERT_TRUE(idle_for(&p.b, 50));
+		p.a.deaf = false;
+		CU_ASSERT_TRUE(idle_for(&p.b, 7));
+	}
+	/* Nor is one that was heard while we did not look for long. */
+	p.now += 1000 * p.b.conf.dead_after;
+	CU_ASSERT_TRUE(idle_for(&p.b, 50));
+	CU_ASSERT_EQUAL(p.b.f.state, PMF_FLOW_OPEN);
+	pipe_fini(&p);
+}
+
 static void test_dead_in_flight(void)
 {
 	struct pmf_item *item;
@@ -322,6 +371,11 @@ static void test_names(void)
 int main(void)
 {
 	static const struct proto_test tests[] = {
+		{"an idle peer that lives is kept", test_an_idle_peer_that_lives_is_kept},
+		{"an idle peer that has gone is forgotten",
+		 test_an_idle_peer_that_has_gone_is_forgotten},
+		{"an idle peer that comes back in time is kept",
+		 test_an_idle_peer_that_comes_back_in_time_is_kept},
 		{"dead with data in flight", test_dead_in_flight},
 		{"time without us is not silence", test_time_without_us_is_not_silence},
 		{"idle is not dead", test_idle_is_not_dead},
