@@ -219,6 +219,39 @@ static void test_E3_an_event_queue_in_use(void)
 	fi_freeinfo(f.info);
 }
 
+static void closes_after(struct fid_domain *domain, struct fid *fid)
+{
+	CU_ASSERT_EQUAL(fi_close(&domain->fid), -FI_EBUSY);
+	CU_ASSERT_EQUAL(fi_close(fid), 0);
+}
+
+/* Each kind of object keeps its domain open by itself. */
+static void test_E3_a_domain_in_use(void)
+{
+	struct fi_poll_attr attr = {0};
+	struct fid_poll *set;
+	struct fid_ep *srx;
+	struct fid_mr *mr;
+	char b[8];
+	struct fx f;
+
+	fx_open_domain(&f, NULL);
+	closes_after(f.domain, &open_ep(&f)->fid);
+	closes_after(f.domain, &open_cq(f.domain)->fid);
+	closes_after(f.domain, &open_av(f.domain)->fid);
+	closes_after(f.domain, &open_cntr(f.domain)->fid);
+	CU_ASSERT_EQUAL_FATAL(fi_mr_reg(f.domain, b, 8, FI_SEND, 0, 0, 0, &mr, NULL), 0);
+	closes_after(f.domain, &mr->fid);
+	CU_ASSERT_EQUAL_FATAL(fi_srx_context(f.domain, NULL, &srx, NULL), 0);
+	closes_after(f.domain, &srx->fid);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+	CU_ASSERT_EQUAL_FATAL(fi_poll_open(f.domain, &attr, &set), 0);
+#pragma GCC diagnostic pop
+	closes_after(f.domain, &set->fid);
+	fx_close_domain(&f);
+}
+
 static void test_F2_sizes_are_really_there(void)
 {
 	struct fx_opt opt = {.tx_size = 40, .rx_size = 30, .inject_size = 100};
@@ -528,6 +561,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_D9_twice_and_with_foreign_flags),
 	FX_TEST(test_D9_objects_of_another_domain),
 	FX_TEST(test_E3_an_event_queue_in_use),
+	FX_TEST(test_E3_a_domain_in_use),
 	FX_TEST(test_F2_sizes_are_really_there),
 	FX_TEST(test_F2_size_left_never_promises_too_much),
 	FX_TEST(test_F2_unknown_options),

@@ -5,6 +5,7 @@
  */
 #include "fx.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -198,6 +199,30 @@ static void test_D8_wait(void)
 	fx_close(&f);
 }
 
+/* fi_trywait and poll(2) on a counter's descriptor, as on a queue's: no wake-up is lost. */
+static void test_D8_trywait_and_poll(void)
+{
+	struct fx_opt opt = {.counters = true, .wait_obj = FI_WAIT_FD};
+	struct pollfd p = {.events = POLLIN};
+	char tx[4] = "abc", rx[4];
+	struct fid *fids[1];
+	struct fx f;
+
+	fx_open(&f, &opt);
+	fids[0] = &f.b.rxcntr->fid;
+	CU_ASSERT_EQUAL_FATAL(fi_control(fids[0], FI_GETWAIT, &p.fd), 0);
+	for (uint64_t n = 1; n <= 50; n++) {
+		CU_ASSERT_EQUAL(fi_trywait(f.fabric, fids, 1), 0);
+		CU_ASSERT_EQUAL(poll(&p, 1, 0), 0);
+		CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, 4, NULL, FI_ADDR_UNSPEC, rx), 0);
+		CU_ASSERT_EQUAL(FX_RETRY(&f, fi_inject(f.a.ep, tx, 4, f.a.b)), 0);
+		CU_ASSERT_EQUAL_FATAL(poll(&p, 1, FX_MS), 1);
+		CU_ASSERT_EQUAL(fi_trywait(f.fabric, fids, 1), -FI_EAGAIN);
+		CU_ASSERT_EQUAL(fi_cntr_read(f.b.rxcntr), n);
+	}
+	fx_close(&f);
+}
+
 static void test_D8_wait_for_a_message(void)
 {
 	struct fx_opt opt = {.counters = true, .wait_obj = FI_WAIT_FD};
@@ -307,6 +332,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_D8_one_counter_for_many),
 	FX_TEST(test_D8_reading_drives_progress),
 	FX_TEST(test_D8_wait),
+	FX_TEST(test_D8_trywait_and_poll),
 	FX_TEST(test_D8_wait_for_a_message),
 	FX_TEST(test_D10_poll_set),
 	FX_TEST(test_D10_members),

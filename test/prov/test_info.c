@@ -109,10 +109,13 @@ static void test_F6_names(void)
 	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
 	free(hints->domain_attr->name);
 	hints->domain_attr->name = NULL;
-	hints->fabric_attr->name = strdup("10.99.0.0/24");
+	hints->fabric_attr->name = strdup("10.98.0.0/16");
 	CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
-	CU_ASSERT_STRING_EQUAL(info->domain_attr->name, "net_ring0");
+	CU_ASSERT_EQUAL(count(info), 1);
+	CU_ASSERT_STRING_EQUAL(info->domain_attr->name, "net_ring1");
 	fi_freeinfo(info);
+	strcpy(hints->fabric_attr->name, "10.97.0.0/16");
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
 	fi_freeinfo(hints);
 }
 
