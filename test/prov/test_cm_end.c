@@ -57,6 +57,35 @@ static void test_E10_shutdown(void)
 	fx_close(&f);
 }
 
+/* Not by the next pass: what has just been posted has its entries when fi_shutdown returns. */
+static void test_E10_entries_are_there_when_it_returns(void)
+{
+	enum { N = 10 };
+	struct fx_opt opt = {.msg = true, .wait_obj = FI_WAIT_FD};
+	static uint8_t big[1 << 20];
+	unsigned int there = 0;
+	char own[8];
+
+	for (int i = 0; i < N; i++) {
+		struct pollfd rx = {.events = POLLIN}, tx = {.events = POLLIN};
+		struct fid *fids[2];
+		struct fx f;
+
+		fx_open(&f, &opt);
+		fids[0] = &f.a.rxcq->fid;
+		fids[1] = &f.a.txcq->fid;
+		CU_ASSERT_EQUAL_FATAL(fi_control(fids[0], FI_GETWAIT, &rx.fd), 0);
+		CU_ASSERT_EQUAL_FATAL(fi_control(fids[1], FI_GETWAIT, &tx.fd), 0);
+		CU_ASSERT_EQUAL(fi_trywait(f.fabric, fids, 2), 0);
+		CU_ASSERT_EQUAL(fi_recv(f.a.ep, own, sizeof(own), NULL, 0, own), 0);
+		CU_ASSERT_EQUAL(fi_send(f.a.ep, big, sizeof(big), NULL, 0, big), 0);
+		CU_ASSERT_EQUAL(fi_shutdown(f.a.ep, 0), 0);
+		there += poll(&rx, 1, 0) == 1 && poll(&tx, 1, 0) == 1;
+		fx_close(&f);
+	}
+	CU_ASSERT_EQUAL(there, N);
+}
+
 static void test_E10_peer_closes(void)
 {
 	struct fx_event ev;
@@ -260,7 +289,9 @@ static void test_E11_small_buffer_and_descriptor(void)
 {
 	struct fi_eq_cm_entry entry;
 	struct pollfd p = {.events = POLLIN};
+	enum fi_wait_obj obj;
 	struct fid *fids[1];
+	uint64_t passes;
 	uint32_t event;
 	struct fx_event ev;
 	struct fx f;
@@ -269,6 +300,13 @@ static void test_E11_small_buffer_and_descriptor(void)
 	fx_listen(&f);
 	fx_ep_open(&f, &f.a);
 	CU_ASSERT_EQUAL(fi_control(&f.peq->fid, FI_GETWAIT, &p.fd), 0);
+	CU_ASSERT_EQUAL(fi_control(&f.peq->fid, FI_GETWAITOBJ, &obj), 0);
+	CU_ASSERT_EQUAL(obj, FI_WAIT_FD);
+	/* reading drives progress (the helper thread may have the word now and then) */
+	passes = fx_stat(&f, "engine:0", "passes");
+	for (int i = 0; i < 1000; i++)
+		CU_ASSERT_EQUAL(fi_eq_read(f.peq, &event, &entry, sizeof(entry), 0), -FI_EAGAIN);
+	CU_ASSERT(fx_stat(&f, "engine:0", "passes") - passes > 500);
 	fids[0] = &f.peq->fid;
 	CU_ASSERT_EQUAL(fi_trywait(f.fabric, fids, 1), 0);
 	CU_ASSERT_EQUAL(poll(&p, 1, 0), 0);
@@ -346,12 +384,15 @@ static void test_E11_errors_and_peeking(void)
 	CU_ASSERT_EQUAL(fi_eq_write(f.a.eq, FI_NOTIFY, &entry, sizeof(entry), 0), -FI_EINVAL);
 	CU_ASSERT_EQUAL_FATAL(fi_eq_open(f.fabric, &attr, &eq, NULL), 0);
 	CU_ASSERT_EQUAL(fi_eq_sread(eq, &event, &entry, sizeof(entry), 0, 0), -FI_ENOSYS);
+	CU_ASSERT_EQUAL(fi_control(&eq->fid, FI_GETWAITOBJ, &event), -FI_ENODATA);
+	CU_ASSERT_EQUAL(fi_control(&eq->fid, FI_GETWAIT, &event), -FI_ENODATA);
 	CU_ASSERT_EQUAL(fi_close(&eq->fid), 0);
 	fx_close(&f);
 }
 
 static const struct fx_test tests[] = {
 	FX_TEST(test_E10_shutdown),
+	FX_TEST(test_E10_entries_are_there_when_it_returns),
 	FX_TEST(test_E10_peer_closes),
 	FX_TEST(test_E10_injected_and_kept_messages_arrive),
 	FX_TEST(test_E10_all_that_was_injected_arrives),

@@ -194,6 +194,7 @@ static void test_F6_sizes_are_the_hints_or_the_defaults(void)
 	h->tx_attr->inject_size = 1000;
 	h->domain_attr->threading = FI_THREAD_FID;
 	h->domain_attr->data_progress = FI_PROGRESS_AUTO;
+	h->domain_attr->control_progress = (enum fi_progress)3; /* FI_PROGRESS_CONTROL_UNIFIED */
 	h->domain_attr->av_type = FI_AV_MAP;
 	h->mode = FI_CONTEXT | FI_MSG_PREFIX;
 	h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_ALLOCATED;
@@ -203,6 +204,7 @@ static void test_F6_sizes_are_the_hints_or_the_defaults(void)
 	CU_ASSERT_EQUAL(i->tx_attr->inject_size, 1000);
 	CU_ASSERT_EQUAL(i->domain_attr->threading, FI_THREAD_FID);
 	CU_ASSERT_EQUAL(i->domain_attr->data_progress, FI_PROGRESS_AUTO);
+	CU_ASSERT_EQUAL(i->domain_attr->control_progress, FI_PROGRESS_MANUAL);
 	CU_ASSERT_EQUAL(i->domain_attr->av_type, FI_AV_MAP);
 	CU_ASSERT_EQUAL(i->mode, FI_MSG_PREFIX);
 	CU_ASSERT_EQUAL(i->ep_attr->msg_prefix_size % 8, 0);
