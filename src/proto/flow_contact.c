@@ -133,6 +133,8 @@ void pmf_flow_accept(struct pmf_flow *f, const struct pmf_contact *c, pmf_ns_t n
 		return;
 	if (!f->bound) {
 		bind(f, c->inc, c->max_payload, c->cookie_time);
+		/* What answers our hellos now may be an earlier life's, and late. */
+		f->nonce_void = f->nonce;
 		f->seed = c->seed;
 		f->peer_conn = c->conn;
 		f->last_rx = now;

@@ -235,6 +235,35 @@ static void test_foreign_challenge(void)
 	free(item);
 }
 
+/* The peer has ended and come back, and its new life has opened before the old one's answer came.
+ */
+static void test_late_challenge_of_an_earlier_life(void)
+{
+	struct pmf_item *item = msg_new(8, 0);
+	struct pmf_hdr hdr = {.type = PMF_PT_CHALLENGE};
+	struct pmf_contact c = {.inc = 0x2222, .conn = 77, .max_payload = PIPE_PAYLOAD};
+	uint8_t buf[PIPE_PAYLOAD];
+	bool ect;
+
+	/* given: a hello is out, and the peer's OPEN comes meanwhile */
+	pipe_init(&p);
+	pmf_flow_push(&p.a.f, item);
+	CU_ASSERT_NOT_EQUAL(pmf_flow_tx(&p.a.f, p.now, buf, sizeof(buf), &ect), 0);
+	c.cookie_time = p.now;
+	pmf_flow_accept(&p.a.f, &c, p.now);
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);
+	/* when: the hello's answer is of another life */
+	hdr.conn = p.a.f.id.conn;
+	hdr.peer_inc = p.a.inc;
+	hdr.nonce = p.a.f.id.nonce + 1;
+	hdr.inc = 0x1111;
+	CU_ASSERT_EQUAL(pmf_flow_on_challenge(&p.a.f, &hdr, p.now), -EBADMSG);
+	/* then: the flow lives */
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);
+	pipe_fini(&p);
+	free(item);
+}
+
 int main(void)
 {
 	static const struct proto_test tests[] = {
@@ -247,6 +276,7 @@ int main(void)
 		{"first grant of nothing", test_first_grant_of_nothing},
 		{"nobody there", test_nobody_there},
 		{"foreign challenge", test_foreign_challenge},
+		{"late challenge of an earlier life", test_late_challenge_of_an_earlier_life},
 	};
 
 	return test_main("flow contact", tests, PMF_ARRAY_SIZE(tests));
