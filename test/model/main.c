@@ -264,6 +264,7 @@ static void shrink(struct program *p)
 {
 	time_t end = time(NULL) + SHRINK_S;
 	char said[600] = "";
+	bool again;
 
 	if (!fails(p, said, sizeof(said))) {
 		printf("Alone it passes. As it was:\n\n");
@@ -274,8 +275,10 @@ static void shrink(struct program *p)
 	tries = 1;
 	if (!fails(p, said, sizeof(said)) || !fails(p, said, sizeof(said)))
 		tries = 3; /* it fails at times */
-	while (shrink_steps(p, said, sizeof(said), end) | shrink_words(p, said, sizeof(said), end))
-		;
+	do {
+		again = shrink_steps(p, said, sizeof(said), end);
+		again |= shrink_words(p, said, sizeof(said), end);
+	} while (again);
 	printf("The shortest that fails, with: %s\nFor --replay:\n\n", said);
 	program_print(p, stdout);
 }

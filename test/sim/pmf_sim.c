@@ -8,7 +8,11 @@
 
 #include <getopt.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
+
+#define MAX_JOBS 64
 
 static struct sim sim;
 static double started;
@@ -17,6 +21,10 @@ static const char usage[] =
 	"usage: pmf-sim [options]\n"
 	"  --messages N       of each stream (100000)\n"
 	"  --seed S           of everything (from the clock)\n"
+	"  --vary             the seed draws faults, delays, sizes and memory too\n"
+	"  --seeds N          so many runs with --vary, each with --messages in all, from --seed "
+	"on\n"
+	"  --every K          only one in K of them    --jobs J: beside each other (1)\n"
 	"  --fault TEXT       as FI_PMF_FAULT: loss=1%,dup=1%,reorder=5%:20\n"
 	"  --both             both ways\n"
 	"  --nodes N          all to node 0, and back with --both (2)\n"
@@ -76,7 +84,8 @@ static void progress(struct sim *s)
 struct options {
 	struct sim_conf conf;
 	uint64_t messages, outstanding;
-	bool both, goodput, stats, quiet, seeded;
+	uint64_t seeds, every, jobs;
+	bool both, goodput, stats, quiet, seeded, vary;
 	const char *trace;
 };
 
@@ -107,7 +116,11 @@ enum {
 	GOODPUT,
 	STATS,
 	QUIET,
-	TRACE
+	TRACE,
+	VARY,
+	SEEDS,
+	EVERY,
+	JOBS
 };
 
 static const struct option long_options[] = {
@@ -124,7 +137,9 @@ static const struct option long_options[] = {
 	{"refuse", 1, NULL, REFUSE},	 {"private", 0, NULL, PRIVATE},
 	{"reclaim", 0, NULL, RECLAIM},	 {"goodput", 0, NULL, GOODPUT},
 	{"stats", 0, NULL, STATS},	 {"quiet", 0, NULL, QUIET},
-	{"trace", 1, NULL, TRACE},	 {0},
+	{"trace", 1, NULL, TRACE},	 {"vary", 0, NULL, VARY},
+	{"seeds", 1, NULL, SEEDS},	 {"every", 1, NULL, EVERY},
+	{"jobs", 1, NULL, JOBS},	 {0},
 };
 
 static bool set_option(struct options *o, int opt, const char *arg)
@@ -227,6 +242,18 @@ static bool set_option(struct options *o, int opt, const char *arg)
 	case QUIET:
 		o->quiet = true;
 		break;
+	case VARY:
+		o->vary = true;
+		break;
+	case SEEDS:
+		o->seeds = (uint64_t)v;
+		break;
+	case EVERY:
+		o->every = (uint64_t)v;
+		break;
+	case JOBS:
+		o->jobs = (uint64_t)v;
+		break;
 	default:
 		return false;
 	}
@@ -248,6 +275,8 @@ static const char *check_options(struct options *o)
 		return "--payload is 1200 to 9216";
 	if (c->gbps <= 0 || o->outstanding == 0 || c->receives == 0)
 		return "--rate-gbps, --outstanding and --receives are more than 0";
+	if (o->every == 0 || o->jobs == 0 || o->jobs > MAX_JOBS)
+		return "--every is 1 or more, --jobs 1 to 64";
 	if (c->fixed_size != SIM_MIX && c->fixed_size > (16u << 20))
 		return "--sizes is 16 MB at most";
 	return NULL;
@@ -274,13 +303,125 @@ static void report(const struct options *o, double took)
 		sim_print_state(&sim, stdout);
 }
 
-int main(int argc, char **argv)
+/* The streams of a run: each of --messages, or all together when the seed draws them. */
+static void add_streams(const struct options *o)
 {
-	struct options o = {.messages = 100000, .outstanding = 64};
-	const char *env = getenv("PMF_TEST_SEED"), *scale = getenv("PMF_LONG"), *why;
-	struct timespec ts;
+	unsigned int streams = (o->conf.nodes - 1) * (o->both ? 2 : 1);
+	uint64_t each = o->vary ? (o->messages + streams - 1) / streams : o->messages;
+
+	for (unsigned int i = 1; i < o->conf.nodes; i++) {
+		sim_add_stream(&sim, i, 0, each, o->outstanding);
+		if (o->both)
+			sim_add_stream(&sim, 0, i, each, o->outstanding);
+	}
+}
+
+/* One run. @return 0 when everything held */
+static int run_one(struct options *o)
+{
 	char faults[256];
 	bool ok;
+
+	if (o->vary) {
+		sim_conf_vary(&o->conf);
+		o->both = sim_mix(o->conf.seed) % 2;
+		o->outstanding = 1 + sim_mix(o->conf.seed + 1) % 128;
+	}
+	pmf_fault_print(&o->conf.fault.conf, faults, sizeof(faults));
+	if (!o->quiet || !o->vary)
+		printf("pmf-sim: --seed %" PRIu64 " (or PMF_TEST_SEED) --fault %s, %" PRIu64
+		       " messages %s\n",
+		       o->conf.seed, faults, o->messages, o->vary ? "in all" : "a stream");
+	fflush(stdout);
+	if (sim_init(&sim, &o->conf) != 0)
+		return 2;
+	if (o->trace != NULL && (sim.trace = fopen(o->trace, "w")) == NULL) {
+		perror(o->trace);
+		return 2;
+	}
+	started = seconds();
+	add_streams(o);
+	ok = sim_run(&sim, 60 * PMF_NS_PER_S, o->quiet ? NULL : progress) && sim_settle(&sim);
+	if (!o->quiet || !o->vary || !ok)
+		report(o, seconds() - started);
+	sim_fini(&sim);
+	return ok ? 0 : 1;
+}
+
+/* Each run is a process of its own. @return how many failed */
+static uint64_t reap(pid_t *pid, uint64_t *seed, uint64_t n, const struct options *o)
+{
+	int status = 0;
+	pid_t ended = wait(&status);
+
+	for (uint64_t i = 0; i < n; i++)
+		if (pid[i] == ended) {
+			pid[i] = 0;
+			if (status == 0)
+				return 0;
+			printf("FAILED: pmf-sim --vary --seed %" PRIu64 " --messages %" PRIu64 "\n",
+			       seed[i], o->messages);
+			fflush(stdout);
+			return 1;
+		}
+	return 0;
+}
+
+static int run_seeds(const struct options *o)
+{
+	uint64_t failed = 0, runs = 0, seed[MAX_JOBS], busy = 0;
+	double began = seconds();
+	pid_t pid[MAX_JOBS] = {0};
+
+	printf("pmf-sim: --seeds %" PRIu64 " --every %" PRIu64 " --seed %" PRIu64
+	       " --messages %" PRIu64 " --jobs %" PRIu64 "\n",
+	       o->seeds, o->every, o->conf.seed, o->messages, o->jobs);
+	fflush(stdout);
+	for (uint64_t s = 0; s < o->seeds || busy > 0;) {
+		uint64_t i = 0;
+
+		if (s >= o->seeds || busy == o->jobs) {
+			failed += reap(pid, seed, o->jobs, o);
+			busy--;
+			continue;
+		}
+		while (pid[i] != 0)
+			i++;
+		seed[i] = o->conf.seed + s;
+		pid[i] = fork();
+		if (pid[i] == 0) {
+			struct options one = *o;
+
+			one.conf.seed = seed[i];
+			one.vary = one.quiet = true;
+			exit(run_one(&one));
+		}
+		if (pid[i] < 0) {
+			perror("pmf-sim: fork");
+			return 2;
+		}
+		busy++;
+		runs++;
+		s += o->every;
+	}
+	printf("%s: %" PRIu64 " seeds, %" PRIu64 " messages, %" PRIu64 " failed, in %.0f s\n",
+	       failed ? "FAILED" : "ok", runs, runs * o->messages, failed, seconds() - began);
+	return failed ? 1 : 0;
+}
+
+static uint64_t some_seed(void)
+{
+	const char *env = getenv("PMF_TEST_SEED");
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return env ? strtoull(env, NULL, 0) : (uint64_t)ts.tv_nsec ^ (uint64_t)ts.tv_sec;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.messages = 100000, .outstanding = 64, .every = 1, .jobs = 1};
+	const char *scale = getenv("PMF_LONG"), *why;
 	int opt;
 
 	sim_conf_default(&o.conf);
@@ -295,32 +436,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "pmf-sim: %s\n", why ? why : argv[optind]);
 		return 2;
 	}
-	clock_gettime(CLOCK_REALTIME, &ts);
 	if (!o.seeded)
-		o.conf.seed =
-			env ? strtoull(env, NULL, 0) : (uint64_t)ts.tv_nsec ^ (uint64_t)ts.tv_sec;
+		o.conf.seed = some_seed();
 	/* The long lane runs the same tests with more of it. */
-	if (scale != NULL && *scale != '\0')
+	if (scale != NULL && *scale != '\0' && o.seeds == 0)
 		o.messages *= 50;
-	pmf_fault_print(&o.conf.fault.conf, faults, sizeof(faults));
-	printf("pmf-sim: --seed %" PRIu64 " (or PMF_TEST_SEED) --fault %s, %" PRIu64
-	       " messages a stream\n",
-	       o.conf.seed, faults, o.messages);
-	fflush(stdout);
-	if (sim_init(&sim, &o.conf) != 0)
-		return 2;
-	if (o.trace != NULL && (sim.trace = fopen(o.trace, "w")) == NULL) {
-		perror(o.trace);
-		return 2;
-	}
-	started = seconds();
-	for (unsigned int i = 1; i < o.conf.nodes; i++) {
-		sim_add_stream(&sim, i, 0, o.messages, o.outstanding);
-		if (o.both)
-			sim_add_stream(&sim, 0, i, o.messages, o.outstanding);
-	}
-	ok = sim_run(&sim, 60 * PMF_NS_PER_S, o.quiet ? NULL : progress) && sim_settle(&sim);
-	report(&o, seconds() - started);
-	sim_fini(&sim);
-	return ok ? 0 : 1;
+	return o.seeds ? run_seeds(&o) : run_one(&o);
 }

@@ -8,6 +8,7 @@
  *   sim_node.c  one engine's share: frames to flows, first contact, timers, sending
  *   sim_match.c records to messages, messages to receives, memory, credit
  *   sim_app.c   streams of messages that are made, counted and verified
+ *   sim_vary.c  configurations drawn from a seed
  */
 #ifndef PMF_SIM_H
 #define PMF_SIM_H
@@ -64,6 +65,8 @@ struct sim_conf {
 #define SIM_MIX UINT64_MAX
 
 void sim_conf_default(struct sim_conf *c);
+/** Draw what the wire does and what nodes have from c->seed, on top of the defaults. */
+void sim_conf_vary(struct sim_conf *c);
 
 /* ---- the wire ---- */
 
@@ -98,7 +101,7 @@ struct sim_rx {
 	uint8_t *buf;
 	uint64_t cost; /* not returned yet */
 	uint64_t memory;
-	bool matched, by_body, has_data, gone;
+	bool matched, by_body, has_data, gone, awaited;
 	bool invite_out, hold_out; /* these items are the flow's */
 	struct pmf_item invite, hold;
 };
@@ -123,7 +126,8 @@ struct sim_flow {
 	uint64_t starts;       /* messages begun by the peer */
 	uint64_t first_msg;    /* number of the first */
 	uint64_t aborts;
-	uint64_t owed; /* message cost not returned */
+	uint64_t awaited; /* messages whose bytes are still to come */
+	uint64_t owed;	  /* message cost not returned */
 	struct sim_rx *cur;
 	struct sim_rx_list rx[SIM_RX_HASH];
 };
@@ -211,6 +215,7 @@ struct sim_item {
 /* Messages from one node to another, numbered by k. */
 struct sim_stream {
 	unsigned int src, dst;
+	uint64_t inc; /* the life that sends */
 	uint64_t seed, count, window;
 	uint64_t pushed, done, failed;	      /* by the sender */
 	uint64_t started, delivered, aborted; /* at the receiver */
@@ -264,8 +269,9 @@ struct sim {
 	uint64_t frames_out; /* taken and not put back */
 	struct sim_stream stream[SIM_MAX_NODES * 2];
 	unsigned int nstreams;
+	/* the newest */
 	struct sim_stream *by_pair[SIM_MAX_NODES][SIM_MAX_NODES];
-	uint8_t *table; /* random bytes that messages are cut from */
+	const uint8_t *table; /* random bytes that messages are cut from */
 	uint64_t lost, doubled, reordered, dropped, marked, carried, carried_bytes;
 	/* Frames for which it says true vanish. */
 	bool (*eat)(struct sim *s, const struct sim_frame *f, void *arg);
@@ -293,6 +299,8 @@ bool sim_step(struct sim *s, pmf_ns_t until);
 /** Run until every stream is at its end, one has failed, or nothing was delivered for @p stall. */
 bool sim_run(struct sim *s, pmf_ns_t stall, void (*progress)(struct sim *s));
 bool sim_streams_finished(const struct sim *s);
+/** Grows as long as anything gets on: messages, or bytes of large ones. */
+uint64_t sim_moved(const struct sim *s);
 /** Run on until all flows are quiet, then look for what was left behind. */
 bool sim_settle(struct sim *s);
 void sim_print_state(struct sim *s, FILE *f);

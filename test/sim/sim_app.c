@@ -143,14 +143,25 @@ void sim_stream_done(struct sim *s, struct pmf_item *item)
 
 /* ---- the receiver ---- */
 
+/* What a flow brings is settled by its first message: the newest stream of that life of the peer.
+ */
+static struct sim_stream *stream_of(struct sim *s, struct sim_flow *sf)
+{
+	for (unsigned int i = s->nstreams; i-- > 0 && sf->in == NULL;) {
+		struct sim_stream *st = &s->stream[i];
+
+		if (st->src == sf->peer && st->dst == sf->node->id && st->inc == sf->f.peer_inc)
+			sf->in = st;
+	}
+	return sf->in;
+}
+
 bool sim_stream_start(struct sim *s, struct sim_flow *sf, const struct pmf_rec *rec, uint64_t k)
 {
 	struct sim_stream *st;
 	uint64_t hash;
 
-	if (sf->in == NULL)
-		sf->in = s->by_pair[sf->peer][sf->node->id];
-	st = sf->in;
+	st = stream_of(s, sf);
 	if (st == NULL || k >= st->pushed || st->state[k % SIM_RING] != MSG_PUSHED) {
 		sim_fail(s, "a message that was not sent: %" PRIu64 " of %u to %u", k, sf->peer,
 			 sf->node->id);
@@ -218,9 +229,7 @@ void sim_stream_aborted(struct sim *s, struct sim_rx *rx)
 
 void sim_stream_skipped(struct sim *s, struct sim_flow *sf, uint64_t k)
 {
-	if (sf->in == NULL)
-		sf->in = s->by_pair[sf->peer][sf->node->id];
-	if (sf->in == NULL || sf->in->state[k % SIM_RING] != MSG_PUSHED) {
+	if (stream_of(s, sf) == NULL || sf->in->state[k % SIM_RING] != MSG_PUSHED) {
 		sim_fail(s, "the end of a message that was not sent: %" PRIu64, k);
 		return;
 	}
@@ -260,19 +269,28 @@ void sim_conf_default(struct sim_conf *c)
 	c->big = true;
 }
 
+/* The same for all simulations of a process: it takes longer to make than many of them. */
+static const uint8_t *bytes_table(void)
+{
+	static uint64_t *table;
+	uint64_t r = 1;
+
+	if (table != NULL)
+		return (const uint8_t *)table;
+	table = aligned_alloc(64, TABLE_SIZE);
+	for (size_t i = 0; table != NULL && i < TABLE_SIZE / 8; i++)
+		table[i] = r = sim_mix(r);
+	return (const uint8_t *)table;
+}
+
 int sim_init(struct sim *s, const struct sim_conf *conf)
 {
-	uint64_t r = sim_mix(conf->seed), *word;
-
 	memset(s, 0, sizeof(*s));
 	s->conf = *conf;
 	s->link = calloc((size_t)conf->nodes * conf->nodes, sizeof(s->link[0]));
-	s->table = aligned_alloc(64, TABLE_SIZE);
+	s->table = bytes_table();
 	if (s->link == NULL || s->table == NULL)
 		return -ENOMEM;
-	word = (uint64_t *)(void *)s->table;
-	for (size_t i = 0; i < TABLE_SIZE / 8; i++)
-		word[i] = r = sim_mix(r);
 	for (unsigned int i = 0; i < conf->nodes * conf->nodes; i++) {
 		s->link[i].fault = conf->fault;
 		pmf_fault_reseed(&s->link[i].fault,
@@ -312,7 +330,6 @@ void sim_fini(struct sim *s)
 	}
 	free(s->heap);
 	free(s->link);
-	free(s->table);
 }
 
 struct sim_stream *sim_add_stream(struct sim *s, unsigned int src, unsigned int dst, uint64_t count,
@@ -323,6 +340,7 @@ struct sim_stream *sim_add_stream(struct sim *s, unsigned int src, unsigned int 
 	memset(st, 0, sizeof(*st));
 	st->src = src;
 	st->dst = dst;
+	st->inc = s->node[src].inc;
 	st->seed = sim_mix(s->conf.seed ^ (uint64_t)src << 40 ^ (uint64_t)dst << 50 ^
 			   (uint64_t)s->nstreams << 56);
 	st->count = count;
@@ -349,8 +367,7 @@ bool sim_streams_finished(const struct sim *s)
 	return true;
 }
 
-/* Grows as long as anything gets on: messages, or bytes of large ones. */
-static uint64_t total_moved(const struct sim *s)
+uint64_t sim_moved(const struct sim *s)
 {
 	uint64_t sum = 0;
 
@@ -380,7 +397,7 @@ bool sim_run(struct sim *s, pmf_ns_t stall, void (*progress)(struct sim *s))
 		}
 		if (progress != NULL && steps % (1u << 20) == 0)
 			progress(s);
-		sum = total_moved(s);
+		sum = sim_moved(s);
 		if (sum != seen) {
 			seen = sum;
 			seen_at = s->now;

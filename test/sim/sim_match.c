@@ -24,9 +24,25 @@ static void rx_return_cost(struct sim_rx *rx, uint64_t cost)
 	pmf_flow_credit_return(&rx->flow->f, cost);
 }
 
+/* Bytes are to come: a sender that dies meanwhile must be missed, though nothing is owed to it. */
+static void rx_await(struct sim_rx *rx)
+{
+	rx->awaited = true;
+	if (rx->flow->awaited++ == 0)
+		pmf_flow_watch(&rx->flow->f, sim_node_now(rx->flow->node));
+}
+
+static void rx_here(struct sim_rx *rx)
+{
+	if (rx->awaited && rx->flow != NULL && --rx->flow->awaited == 0)
+		pmf_flow_unwatch(&rx->flow->f);
+	rx->awaited = false;
+}
+
 /* Off all lists; its memory goes back, and its cost to the sender. */
 static void rx_end(struct sim_node *n, struct sim_rx *rx)
 {
+	rx_here(rx);
 	rx_return_cost(rx, rx->cost);
 	n->memory += rx->memory;
 	if (!rx->matched)
@@ -139,6 +155,7 @@ static void rx_unexpected(struct sim_node *n, struct sim_rx *rx)
 
 static void rx_arrived(struct sim_node *n, struct sim_rx *rx)
 {
+	rx_here(rx);
 	sim_stream_arrived(n->sim, rx);
 	if (rx->matched)
 		rx_deliver(n, rx);
@@ -186,6 +203,8 @@ static bool on_start(struct sim_node *n, struct sim_flow *sf, const struct pmf_r
 	} else {
 		rx_unexpected(n, rx);
 	}
+	if (rx->by_body || rec->len < rec->total)
+		rx_await(rx);
 	if (!eager)
 		return true;
 	if (rec->len != 0 && !rx->by_body)

@@ -116,7 +116,6 @@ struct sim_flow *sim_node_flow(struct sim_node *n, unsigned int peer)
 	n->rnd = sim_mix(n->rnd);
 	id.conn = n->rnd << 32 | index;
 	id.nonce = sim_mix(n->rnd);
-	sf->in = n->sim->by_pair[peer][n->id];
 	if (n->ring != NULL)
 		sf->seal = pmf_seal_open(n->ring, &ends);
 	pmf_timer_init(&sf->timer);
@@ -286,6 +285,16 @@ static void send_contact(struct sim_node *n, unsigned int dst, struct sim_frame 
 	send_bytes(n, dst, f, len, false);
 }
 
+/* It brings a cookie of ours: it is of today. */
+static bool cookie_ok(struct sim_node *n, const struct sim_frame *f, const struct pmf_hdr *hdr)
+{
+	struct pmf_addr src = n->sim->node[f->src].addr;
+	struct pmf_contact c;
+
+	return pmf_contact_check(&n->key, hdr, &src, n->addr.port, n->inc, sim_node_now(n), &c) ==
+	       0;
+}
+
 /* A packet of a flow; @p fresh: an OPEN that is known to be of today. */
 static bool flow_ok(struct sim_node *n, struct sim_flow *sf, struct sim_frame *f,
 		    const struct pmf_hdr *hdr, bool fresh)
@@ -296,7 +305,7 @@ static bool flow_ok(struct sim_node *n, struct sim_flow *sf, struct sim_frame *f
 		return verdict(n, sf->seal != NULL || hdr->key != 0 ? PMF_SEAL_KEY : PMF_SEAL_OK);
 	if (hdr->type != PMF_PT_OPEN)
 		return verdict(n, pmf_seal_rx(sf->seal, hdr, f->data, f->len));
-	if (!fresh && !sf->seal->rx_known && hdr->seed != sf->f.seed)
+	if (!fresh && !sf->seal->rx_known && hdr->seed != sf->f.seed && !cookie_ok(n, f, hdr))
 		return verdict(n, PMF_SEAL_REPLAY);
 	return verdict(n, pmf_seal_rx_open(sf->seal, hdr, &ends, n->inc, f->data, f->len));
 }

@@ -10,6 +10,12 @@ lane_sim_long()
 	PMF_LONG=1 suite plain sim --timeout-multiplier 60
 }
 
+# A hundred million messages, each verified, over a thousand wires that their seeds draw.
+lane_sim_seeds()
+{
+	step "$builds/plain/test/sim/pmf-sim" --seeds 1000 --seed 1 --messages 100000 --jobs "$(nproc)"
+}
+
 # Four hundred thousand programs, from seeds that nobody has tried.
 lane_model_long()
 {
