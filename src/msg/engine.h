@@ -101,6 +101,7 @@ struct pmf_engine {
 	uint32_t nstub_free;
 	struct pmf_block *block_free;
 	uint32_t nblock_free;
+	uint32_t ep_kept_max;	       /* blocks of one endpoint: a part of all */
 	uint32_t mc_kept, mc_kept_max; /* stubs and blocks of multicast: a part of all */
 	/* sends to groups: without room to go; staged, the device not given them yet */
 	struct pmf_itemq mc_waiting, mc_sent;

@@ -103,6 +103,7 @@ struct pmf_ep {
 	struct pmf_connreq *request; /* that it was made for */
 	uint32_t nrequests,
 		backlog; /* of a listener: requests nobody has taken, and how many may be */
+	uint32_t kept;	 /* blocks of unexpected memory that its messages take */
 	uint64_t mc_seq; /* messages sent to groups */
 	pmf_ns_t linger_until;
 	struct pmf_eflow *

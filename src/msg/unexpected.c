@@ -11,6 +11,7 @@
 #include "msg/scatter.h"
 
 #define STUBS_PER_BLOCK 1 /* a small message needs no block, a large one several */
+#define OTHERS_PART 4	  /* of the blocks that one endpoint leaves to the others */
 #define MULTICAST_PART 4  /* of the blocks, and as many stubs: flows are never starved by it */
 #define BLOCK_BYTES sizeof(((struct pmf_block *)NULL)->bytes)
 
@@ -39,6 +40,7 @@ int pmf_unexpected_init(struct pmf_engine *e)
 	}
 	e->nblock_free = nblocks;
 	e->mc_kept_max = nblocks / MULTICAST_PART;
+	e->ep_kept_max = nblocks - nblocks / OTHERS_PART;
 	return 0;
 }
 
@@ -59,6 +61,7 @@ struct pmf_stub *pmf_stub_get(struct pmf_engine *e)
 	TAILQ_REMOVE(&e->stub_free, s, link);
 	e->nstub_free--;
 	s->block = s->last = NULL;
+	s->ep = NULL;
 	s->hold_out = false;
 	s->datagram = false;
 	s->got = 0;
@@ -91,9 +94,11 @@ bool pmf_stub_reserve(struct pmf_engine *e, struct pmf_stub *s, uint64_t total)
 	if (total <= PMF_STUB_INLINE)
 		return true;
 	need = (total + BLOCK_BYTES - 1) / BLOCK_BYTES;
-	if (need > e->nblock_free)
+	if (need > e->nblock_free || (s->ep && s->ep->kept + need > e->ep_kept_max))
 		return false;
 	e->nblock_free -= (uint32_t)need;
+	if (s->ep) /* else a datagram, which has bounds of its own */
+		s->ep->kept += (uint32_t)need;
 	while (need--) {
 		struct pmf_block *b = e->block_free;
 
@@ -155,6 +160,8 @@ static void blocks_put(struct pmf_engine *e, struct pmf_stub *s)
 		b->next = e->block_free;
 		e->block_free = b;
 		e->nblock_free++;
+		if (!s->datagram)
+			s->ep->kept--;
 	}
 }
 

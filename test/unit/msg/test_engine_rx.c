@@ -98,6 +98,53 @@ static void test_more_messages_than_stubs_are_refused(void)
 	end(&x);
 }
 
+/* A message of a block comes; @return what has become of it */
+static enum pmf_stub_state keep_message(struct fix *x, uint32_t i)
+{
+	struct pmf_rec start = {.type = PMF_RT_START,
+				.flags = PMF_RF_WHOLE,
+				.msg32 = i,
+				.total = 1000,
+				.len = 1000};
+	size_t n = pmf_rec_put(x->packet, sizeof(x->packet), &start);
+
+	CU_ASSERT_EQUAL_FATAL(deliver(x->e, x->ef, i, x->packet, n + start.len, 1), 0);
+	return TAILQ_LAST(&x->ef->ep->rctx->unexpected, pmf_stubq)->state;
+}
+
+/* An endpoint that receives nothing must not take the memory of those that do. */
+static void test_one_endpoint_leaves_memory_to_others(void)
+{
+	enum { BLOCKS = 32, MOST = 24 };
+	struct pmf_ep *first, *other = zeroed(sizeof(*other));
+	struct fix x;
+	uint32_t i;
+
+	begin(&x);
+	pmf_unexpected_fini(x.e);
+	x.conf.unexpected_bytes = BLOCKS * PMF_BLOCK_SIZE;
+	CU_ASSERT_EQUAL_FATAL(pmf_unexpected_init(x.e), 0);
+	for (i = 0; i < MOST; i++)
+		CU_ASSERT_EQUAL(keep_message(&x, i), PMF_STUB_COMPLETE);
+	CU_ASSERT_EQUAL(keep_message(&x, i++), PMF_STUB_HELD);
+	first = x.ep;
+	atomic_store(&other->state, PMF_EP_ENABLED);
+	other->rx_selective = true;
+	other->rctx = zeroed(sizeof(*other->rctx));
+	TAILQ_INIT(&other->rctx->posted);
+	TAILQ_INIT(&other->rctx->unexpected);
+	x.ef->ep = other;
+	CU_ASSERT_EQUAL(keep_message(&x, i++), PMF_STUB_COMPLETE);
+	/* One that is received makes room for the next. */
+	x.ef->ep = first;
+	pmf_stub_put(x.e, TAILQ_FIRST(&first->rctx->unexpected));
+	CU_ASSERT_EQUAL(keep_message(&x, i++), PMF_STUB_COMPLETE);
+	CU_ASSERT_EQUAL(keep_message(&x, i++), PMF_STUB_HELD);
+	free(other->rctx);
+	free(other);
+	end(&x);
+}
+
 /* What the flow would do by itself until @p until, its packets lost on the way. */
 static void run_unanswered(struct pmf_flow *f, pmf_ns_t until)
 {
@@ -208,6 +255,8 @@ int main(void)
 	s = CU_add_suite("engine, received records", NULL, NULL);
 	CU_add_test(s, "more messages than stubs are refused",
 		    test_more_messages_than_stubs_are_refused);
+	CU_add_test(s, "one endpoint leaves memory to others",
+		    test_one_endpoint_leaves_memory_to_others);
 	CU_add_test(s, "a sender that dies within a message is missed",
 		    test_a_sender_that_dies_within_a_message_is_missed);
 	CU_add_test(s, "a sender that dies within a kept message is missed",
