@@ -131,6 +131,8 @@ static void walk(walk_program program, const char *name, enum fail_kind kind, ui
 {
 	uint64_t n = run(program, name, kind, 0, 1), runs = 0;
 
+	if (stride > n) /* one at least */
+		stride = n ? n : 1;
 	for (uint64_t at = 1 + start % stride; at <= n && bad < 20; at += stride) {
 		if (only && at != only)
 			continue;

@@ -44,6 +44,7 @@ lane_asan()
 	suite asan sim --timeout-multiplier 5
 	suite asan fuzz --timeout-multiplier 3
 	suite asan prov --timeout-multiplier 4 --num-processes 1
+	suite asan walk --timeout-multiplier 4 --num-processes 1
 	suite asan mp --timeout-multiplier 4 --num-processes 1
 	unset ASAN_OPTIONS UBSAN_OPTIONS
 }
