@@ -60,6 +60,25 @@ static inline bool pmf_addr_eq(const struct pmf_addr *a, const struct pmf_addr *
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
+/*
+ * A peer: who, and under which of the authorization keys of an address vector; 0 where those are
+ * not the vector's. Hashed and compared as bytes, too.
+ */
+struct pmf_peer {
+	struct pmf_addr addr;
+	uint16_t key;
+};
+
+static_assert(sizeof(struct pmf_peer) == 20, "pmf_peer is compared as bytes");
+
+static inline bool pmf_peer_eq(const struct pmf_peer *a, const struct pmf_peer *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+/* The fi_addr_t of a key is its number, from 1 on, above those of all peers. */
+#define PMF_KEY_ADDR (1ull << 61)
+
 /* Set to the IPv4 address @p be, 4 bytes in network order. */
 static inline void pmf_addr_set_v4(struct pmf_addr *a, const void *be, uint16_t port)
 {

@@ -283,7 +283,7 @@ static void put_err(const struct pmf_cqe *e, struct fi_cq_err_entry *out, uint32
 	}
 	if (unknown) {
 		memcpy(sender->ip, e->ip, sizeof(sender->ip));
-		sender->port = (uint16_t)e->port;
+		sender->port = e->port;
 	} else {
 		if (!out->err_data_size)
 			out->err_data = NULL;
@@ -291,7 +291,7 @@ static void put_err(const struct pmf_cqe *e, struct fi_cq_err_entry *out, uint32
 	}
 #if FI_VERSION_GE(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), FI_VERSION(1, 20))
 	if (FI_VERSION_GE(api_version, FI_VERSION(1, 20)))
-		out->src_addr = FI_ADDR_NOTAVAIL;
+		out->src_addr = unknown && e->key ? PMF_KEY_ADDR | e->key : FI_ADDR_NOTAVAIL;
 #endif
 }
 

@@ -35,21 +35,24 @@ struct pmf_cqe {
 			uint64_t src; /* fi_addr_t of the sender */
 			uint64_t olen;
 		};
-		uint8_t ip[16]; /* err == FI_EADDRNOTAVAIL: the sender, whom the AV does not know */
+		uint8_t ip[16]; /* err == FI_EADDRNOTAVAIL: the sender, whom the AV does not hold */
 	};
 	int32_t err; /* 0 success, else positive FI_E… */
 	union {
 		int32_t prov_errno;
-		int32_t port; /* err == FI_EADDRNOTAVAIL */
+		struct {
+			uint16_t port, key; /* err == FI_EADDRNOTAVAIL */
+		};
 	};
 };
 static_assert(sizeof(struct pmf_cqe) == PMF_CACHE_LINE, "a completion is a cache line");
 
 /** FI_SOURCE_ERR: a received message of an unknown sender; all else stays as for a success. */
-static inline void pmf_cqe_set_unknown(struct pmf_cqe *e, const struct pmf_addr *sender)
+static inline void pmf_cqe_set_unknown(struct pmf_cqe *e, const struct pmf_peer *sender)
 {
-	memcpy(e->ip, sender->ip, sizeof(e->ip));
-	e->port = sender->port;
+	memcpy(e->ip, sender->addr.ip, sizeof(e->ip));
+	e->port = sender->addr.port;
+	e->key = sender->key;
 	e->err = FI_EADDRNOTAVAIL;
 }
 

@@ -17,9 +17,29 @@ const char *pmf_auth_check(const uint8_t *key, size_t size)
 	return NULL;
 }
 
+const char *pmf_auth_check_domain(const uint8_t *key, size_t size)
+{
+	if (!pmf_auth_of_av(size))
+		return pmf_auth_check(key, size);
+	return key ? "auth_key is set, auth_key_size is FI_AV_AUTH_KEY" : NULL;
+}
+
+const char *pmf_auth_check_ep(const struct fi_ep_attr *ep, size_t size)
+{
+	if (!pmf_auth_of_av(size))
+		return NULL;
+	if (ep->type == FI_EP_MSG)
+		return "the domain's keys are those of address vectors, which FI_EP_MSG has not";
+	return ep->auth_key || ep->auth_key_size
+		       ? "the domain's keys are those of address vectors, auth_key is set"
+		       : NULL;
+}
+
 bool pmf_auth_dup(const uint8_t *key, size_t size, uint8_t **out, size_t *out_size)
 {
-	if (!size)
+	if (pmf_auth_of_av(size))
+		*out_size = size;
+	if (!size || pmf_auth_of_av(size))
 		return true;
 	*out = malloc(size);
 	if (!*out)
@@ -48,6 +68,9 @@ void pmf_auth_choose(const struct fi_ep_attr *ep, const uint8_t *domain_key, siz
 	const uint8_t *key = ep->auth_key_size ? ep->auth_key : domain_key;
 	size_t size = ep->auth_key_size ? ep->auth_key_size : domain_size;
 
+	attr->keys_of_av = pmf_auth_of_av(size);
+	if (attr->keys_of_av)
+		return;
 	attr->keys_of_file = !size && conf->auth_key_file;
 	if (!size)
 		return;

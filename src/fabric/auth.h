@@ -12,8 +12,23 @@
 
 #include "msg/ep.h"
 
+/** @return whether a domain's auth_key_size says that keys come from its address vectors; headers
+ * before 1.20 have no such size */
+static inline bool pmf_auth_of_av(size_t size)
+{
+#ifdef FI_AV_AUTH_KEY
+	return size == FI_AV_AUTH_KEY;
+#else
+	return false;
+#endif
+}
+
 /** @return NULL, or a sentence about what is wrong with a key given as attribute */
 const char *pmf_auth_check(const uint8_t *key, size_t size);
+/** The same for an attribute of a domain. */
+const char *pmf_auth_check_domain(const uint8_t *key, size_t size);
+/** The same for an endpoint whose domain has @p size. */
+const char *pmf_auth_check_ep(const struct fi_ep_attr *ep, size_t size);
 
 /** The key in attributes, which may be none: a copy of malloc(3). @return false: no memory */
 bool pmf_auth_dup(const uint8_t *key, size_t size, uint8_t **out, size_t *out_size);

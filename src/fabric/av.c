@@ -17,20 +17,37 @@
 #define AV_MIN ((size_t)16384)
 #define AV_MAX ((size_t)1 << 22)
 
-/* Enter one. @return 0 or negative errno */
-static int av_enter(struct pmf_av *av, const struct pmf_addr *addr, fi_addr_t *out)
+/* With the lock. @return 0 or negative errno */
+static int enter_locked(struct pmf_av *av, const struct pmf_peer *peer, uint32_t *index)
 {
-	uint32_t index;
 	bool fresh, gone;
-	int rc;
+	int rc = pmf_av_table_insert(&av->table, peer, index, &fresh);
+
+	if (rc || !fresh)
+		return rc;
+	rc = pmf_peers_set(av->peers, *index, peer);
+	if (rc)
+		pmf_av_table_remove(&av->table, *index, &gone);
+	else
+		pmf_av_key_hold(av, peer->key);
+	return rc;
+}
+
+/* Enter one, under the key that stands in @p key, NULL: under none. @return 0 or negative errno */
+static int av_enter(struct pmf_av *av, const struct pmf_addr *addr, const fi_addr_t *key,
+		    fi_addr_t *out)
+{
+	struct pmf_peer peer = {.addr = *addr};
+	uint32_t index;
+	int rc = 0;
 
 	pthread_mutex_lock(&av->lock);
-	rc = pmf_av_table_insert(&av->table, addr, &index, &fresh);
-	if (!rc && fresh) {
-		rc = pmf_peers_set(av->peers, index, addr);
-		if (rc)
-			pmf_av_table_remove(&av->table, index, &gone);
-	}
+	if (key && !pmf_peers_have_key(av->peers, *key))
+		rc = -FI_EINVAL;
+	else if (key)
+		peer.key = (uint16_t)(*key - PMF_KEY_ADDR);
+	if (!rc)
+		rc = enter_locked(av, &peer, &index);
 	pthread_mutex_unlock(&av->lock);
 	if (!rc)
 		*out = index;
@@ -54,14 +71,19 @@ static void av_event(struct pmf_av *av, void *context, uint64_t data, int err)
 		pmf_warn(AV, "an event is lost for want of memory\n");
 }
 
-int pmf_av_flags(const struct pmf_av *av, uint64_t flags)
+int pmf_av_flags(const struct pmf_av *av, const fi_addr_t *fi_addr, uint64_t flags)
 {
+	bool keyed = flags & PMF_AUTH_KEY;
+
 #ifdef FI_AV_USER_ID
 	if (flags & FI_AV_USER_ID)
 		return -FI_ENOSYS;
 #endif
-	if (flags & ~(FI_MORE | FI_SYNC_ERR))
+	if ((flags & ~(FI_MORE | FI_SYNC_ERR | PMF_AUTH_KEY)) || (keyed && !av->keys))
 		return -FI_EBADFLAGS;
+	/* all packets are under a key there: no peer is without one (fi_av(3)) */
+	if (av->keys && (!keyed || !fi_addr))
+		return -FI_EINVAL;
 	return av->events && !av->eq ? -FI_ENOEQ : 0;
 }
 
@@ -78,7 +100,8 @@ void pmf_av_add_one(struct pmf_av_add *add, const struct pmf_addr *addr, int err
 	fi_addr_t got = FI_ADDR_NOTAVAIL;
 
 	if (!err)
-		err = -av_enter(add->av, addr, &got);
+		err = -av_enter(add->av, addr, add->av->keys ? &add->fi_addr[add->count] : NULL,
+				&got);
 	if (add->fi_addr)
 		add->fi_addr[add->count] = got;
 	if (add->errors)
@@ -126,7 +149,7 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 		     uint64_t flags, void *context)
 {
 	struct pmf_av *av = (struct pmf_av *)fid;
-	int rc = pmf_av_flags(av, flags);
+	int rc = pmf_av_flags(av, fi_addr, flags);
 	struct pmf_av_add add;
 
 	if (rc)
@@ -146,21 +169,31 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 	return pmf_av_add_end(&add);
 }
 
+static int remove_peer(struct pmf_av *av, fi_addr_t fi_addr)
+{
+	const struct pmf_peer *peer = pmf_av_table_get(&av->table, fi_addr);
+	uint16_t key = peer ? peer->key : 0;
+	bool gone;
+	int rc = pmf_av_table_remove(&av->table, fi_addr, &gone);
+
+	if (!rc && gone) {
+		pmf_peers_unset(av->peers, fi_addr);
+		pmf_av_key_release(av, key);
+	}
+	return rc;
+}
+
 static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint64_t flags)
 {
 	struct pmf_av *av = (struct pmf_av *)fid;
+	bool keyed = flags & PMF_AUTH_KEY;
 	int rc = 0;
 
-	if (flags)
+	if ((flags & ~PMF_AUTH_KEY) || (keyed && !av->keys))
 		return -FI_EBADFLAGS;
 	pthread_mutex_lock(&av->lock);
-	for (size_t i = 0; i < count && !rc; i++) {
-		bool gone;
-
-		rc = pmf_av_table_remove(&av->table, fi_addr[i], &gone);
-		if (!rc && gone)
-			pmf_peers_unset(av->peers, fi_addr[i]);
-	}
+	for (size_t i = 0; i < count && !rc; i++)
+		rc = keyed ? pmf_av_remove_auth_key(av, fi_addr[i]) : remove_peer(av, fi_addr[i]);
 	pthread_mutex_unlock(&av->lock);
 	return rc;
 }
@@ -168,13 +201,13 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *addrlen)
 {
 	struct pmf_av *av = (struct pmf_av *)fid;
-	const struct pmf_addr *a;
+	const struct pmf_peer *peer;
 	int rc = -FI_EINVAL;
 
 	pthread_mutex_lock(&av->lock);
-	a = pmf_av_table_get(&av->table, fi_addr);
-	if (a)
-		rc = pmf_addr_put(a, av->addr_format, addr, addrlen);
+	peer = pmf_av_table_get(&av->table, fi_addr);
+	if (peer)
+		rc = pmf_addr_put(&peer->addr, av->addr_format, addr, addrlen);
 	pthread_mutex_unlock(&av->lock);
 	/* A cut address is no error here (fi_av(3)): the length tells. */
 	return rc == -FI_ETOOSMALL ? 0 : rc;
@@ -208,8 +241,8 @@ static struct fi_ops_av av_ops = {
 	.straddr = av_straddr,
 	.av_set = pmf_nosys_av_set,
 #if FI_VERSION_GE(PMF_HEADERS, FI_VERSION(1, 20))
-	.insert_auth_key = pmf_nosys_insert_auth_key,
-	.lookup_auth_key = pmf_nosys_lookup_auth_key,
+	.insert_auth_key = pmf_av_insert_auth_key,
+	.lookup_auth_key = pmf_av_lookup_auth_key,
 	.set_user_id = pmf_nosys_set_user_id,
 #endif
 };
@@ -229,6 +262,7 @@ static int av_close(struct fid *fid)
 		pmf_unref(&av->eq->refs);
 	}
 	pmf_peers_close(av->peers);
+	pmf_av_keys_close(av);
 	pmf_av_table_fini(&av->table);
 	pthread_mutex_destroy(&av->lock);
 	free(av);
@@ -278,12 +312,16 @@ static int av_make(struct pmf_domain *d, size_t count, struct pmf_av **out)
 	av->peers = pmf_peers_open((uint32_t)PMF_MAX(PMF_MIN(count, AV_MAX), AV_MIN));
 	if (!av->peers)
 		goto fini_table;
-	pthread_mutex_init(&av->lock, NULL);
 	av->domain = d;
+	if (pmf_av_keys_open(av))
+		goto close_peers;
+	pthread_mutex_init(&av->lock, NULL);
 	av->addr_format = d->addr_format;
 	*out = av;
 	return 0;
 
+close_peers:
+	pmf_peers_close(av->peers);
 fini_table:
 	pmf_av_table_fini(&av->table);
 free_av:

@@ -36,7 +36,7 @@ int pmf_av_insertsvc(struct fid_av *fid, const char *node, const char *service, 
 		     uint64_t flags, void *context)
 {
 	struct pmf_av *av = (struct pmf_av *)fid;
-	int rc = pmf_av_flags(av, flags);
+	int rc = pmf_av_flags(av, fi_addr, flags);
 	struct pmf_addr addr = {0};
 	struct pmf_av_add add;
 
@@ -105,7 +105,7 @@ int pmf_av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, const
 		     size_t svccnt, fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	struct pmf_av *av = (struct pmf_av *)fid;
-	int rc = pmf_av_flags(av, flags);
+	int rc = pmf_av_flags(av, fi_addr, flags);
 	struct pmf_av_add add;
 
 	if (rc)

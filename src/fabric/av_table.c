@@ -8,22 +8,23 @@
 #define AV_CAP_MIN 64u
 #define AV_CAP_MAX (1u << 22)
 
-static uint32_t hash_addr(const struct pmf_addr *a)
+static uint32_t hash_peer(const struct pmf_peer *p)
 {
+	const struct pmf_addr *a = &p->addr;
 	uint64_t lo, hi;
 
 	memcpy(&lo, a->ip, 8);
 	memcpy(&hi, a->ip + 8, 8);
 	/* Finalizer of splitmix64 over what differs most: the end of the address and the port. */
-	lo ^= hi * 0x9e3779b97f4a7c15ull + a->port;
+	lo ^= hi * 0x9e3779b97f4a7c15ull + a->port + ((uint64_t)p->key << 16);
 	lo = (lo ^ (lo >> 30)) * 0xbf58476d1ce4e5b9ull;
 	lo = (lo ^ (lo >> 27)) * 0x94d049bb133111ebull;
 	return (uint32_t)(lo ^ (lo >> 31));
 }
 
-static uint32_t *head_of(const struct pmf_av_table *t, const struct pmf_addr *addr)
+static uint32_t *head_of(const struct pmf_av_table *t, const struct pmf_peer *peer)
 {
-	return &t->bucket[hash_addr(addr) & (t->cap - 1)];
+	return &t->bucket[hash_peer(peer) & (t->cap - 1)];
 }
 
 /* Make room for @p cap entries, a power of two, and hash all anew. */
@@ -46,7 +47,7 @@ static int table_resize(struct pmf_av_table *t, uint32_t cap)
 	t->bucket = bucket;
 	t->cap = cap;
 	for (uint32_t i = 0; i < old; i++) {
-		uint32_t *head = head_of(t, &entry[i].addr);
+		uint32_t *head = head_of(t, &entry[i].peer);
 
 		if (!entry[i].refs)
 			continue;
@@ -72,19 +73,19 @@ void pmf_av_table_fini(struct pmf_av_table *t)
 	t->bucket = NULL;
 }
 
-uint32_t pmf_av_table_find(const struct pmf_av_table *t, const struct pmf_addr *addr)
+uint32_t pmf_av_table_find(const struct pmf_av_table *t, const struct pmf_peer *peer)
 {
-	uint32_t i = *head_of(t, addr);
+	uint32_t i = *head_of(t, peer);
 
-	while (i != PMF_AV_NONE && !pmf_addr_eq(&t->entry[i].addr, addr))
+	while (i != PMF_AV_NONE && !pmf_peer_eq(&t->entry[i].peer, peer))
 		i = t->entry[i].next;
 	return i;
 }
 
-int pmf_av_table_insert(struct pmf_av_table *t, const struct pmf_addr *addr, uint32_t *index,
+int pmf_av_table_insert(struct pmf_av_table *t, const struct pmf_peer *peer, uint32_t *index,
 			bool *fresh)
 {
-	uint32_t i = pmf_av_table_find(t, addr), *head;
+	uint32_t i = pmf_av_table_find(t, peer), *head;
 	int rc;
 
 	if (i != PMF_AV_NONE) {
@@ -102,8 +103,8 @@ int pmf_av_table_insert(struct pmf_av_table *t, const struct pmf_addr *addr, uin
 	}
 	for (i = t->lowest; t->entry[i].refs; i++)
 		;
-	head = head_of(t, addr);
-	t->entry[i] = (struct pmf_av_entry){.addr = *addr, .refs = 1, .next = *head};
+	head = head_of(t, peer);
+	t->entry[i] = (struct pmf_av_entry){.peer = *peer, .refs = 1, .next = *head};
 	*head = i;
 	t->used++;
 	t->lowest = i + 1;
@@ -123,7 +124,7 @@ int pmf_av_table_remove(struct pmf_av_table *t, uint64_t index, bool *gone)
 	*gone = --e->refs == 0;
 	if (!*gone)
 		return 0;
-	for (link = head_of(t, &e->addr); *link != index; link = &t->entry[*link].next)
+	for (link = head_of(t, &e->peer); *link != index; link = &t->entry[*link].next)
 		;
 	*link = e->next;
 	t->used--;
@@ -131,7 +132,7 @@ int pmf_av_table_remove(struct pmf_av_table *t, uint64_t index, bool *gone)
 	return 0;
 }
 
-const struct pmf_addr *pmf_av_table_get(const struct pmf_av_table *t, uint64_t index)
+const struct pmf_peer *pmf_av_table_get(const struct pmf_av_table *t, uint64_t index)
 {
-	return index < t->cap && t->entry[index].refs ? &t->entry[index].addr : NULL;
+	return index < t->cap && t->entry[index].refs ? &t->entry[index].peer : NULL;
 }

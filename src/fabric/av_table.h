@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Address → index of an AV: indices 0, 1, 2 … in order of insertion, freed ones reused lowest
- * first, and an address that is inserted again keeps its index and is counted. Not locked.
+ * Peer → index of an AV: indices 0, 1, 2 … in order of insertion, freed ones reused lowest first,
+ * and one that is inserted again keeps its index and is counted. Not locked.
  */
 #ifndef PMF_FABRIC_AV_TABLE_H
 #define PMF_FABRIC_AV_TABLE_H
@@ -10,7 +10,7 @@
 #include "pmf_common.h"
 
 struct pmf_av_entry {
-	struct pmf_addr addr;
+	struct pmf_peer peer;
 	uint32_t refs; /* inserted so often; 0: free */
 	uint32_t next; /* in its bucket; PMF_AV_NONE ends it */
 };
@@ -34,13 +34,13 @@ void pmf_av_table_fini(struct pmf_av_table *t);
  * @param fresh  whether it is new
  * @return 0; -ENOMEM, -ENOSPC: nothing changed
  */
-int pmf_av_table_insert(struct pmf_av_table *t, const struct pmf_addr *addr, uint32_t *index,
+int pmf_av_table_insert(struct pmf_av_table *t, const struct pmf_peer *peer, uint32_t *index,
 			bool *fresh);
 /** @param gone  whether that was the last of its insertions. @return 0, -EINVAL not inserted */
 int pmf_av_table_remove(struct pmf_av_table *t, uint64_t index, bool *gone);
-/** @return the address at @p index or NULL; good until the next insertion. */
-const struct pmf_addr *pmf_av_table_get(const struct pmf_av_table *t, uint64_t index);
-/** @return the index of @p addr, or PMF_AV_NONE */
-uint32_t pmf_av_table_find(const struct pmf_av_table *t, const struct pmf_addr *addr);
+/** @return the peer at @p index or NULL; good until the next insertion. */
+const struct pmf_peer *pmf_av_table_get(const struct pmf_av_table *t, uint64_t index);
+/** @return the index of @p peer, or PMF_AV_NONE */
+uint32_t pmf_av_table_find(const struct pmf_av_table *t, const struct pmf_peer *peer);
 
 #endif

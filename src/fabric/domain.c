@@ -192,7 +192,7 @@ int pmf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 			 info->domain_attr->name);
 		return -FI_ENODATA;
 	}
-	why = pmf_auth_check(info->domain_attr->auth_key, info->domain_attr->auth_key_size);
+	why = pmf_auth_check_domain(info->domain_attr->auth_key, info->domain_attr->auth_key_size);
 	if (why) {
 		pmf_warn(DOMAIN, "fi_domain: domain_attr: %s\n", why);
 		return -FI_EINVAL;

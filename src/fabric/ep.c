@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "fabric/auth.h"
+#include "fabric/av.h"
 #include "fabric/info.h"
 #include "fabric/log.h"
 #include "fabric/nosys.h"
@@ -28,6 +29,7 @@ static void destroy(struct pmf_fep *fep)
 	if (av)
 		pthread_mutex_lock(&av->lock);
 	pmf_ep_close(fep->ep);
+	pmf_av_keys_return(fep);
 	if (av)
 		pthread_mutex_unlock(&av->lock);
 	pthread_mutex_unlock(&d->lock);
@@ -74,6 +76,22 @@ static int ep_close(struct fid *fid)
 	return 0;
 }
 
+/* It may be tried again: what it got of the AV goes back when it fails. */
+static int enable_with_keys(struct pmf_fep *fep)
+{
+	int rc = pmf_av_keys_give(fep);
+
+	if (!rc)
+		rc = pmf_ep_enable(fep->ep);
+	if (rc && fep->keys) {
+		pmf_ep_drop_keys(fep->ep);
+		pthread_mutex_lock(&fep->av->lock);
+		pmf_av_keys_return(fep);
+		pthread_mutex_unlock(&fep->av->lock);
+	}
+	return rc;
+}
+
 /* What it needs is bound. Its events come in any case: nobody would repeat them. */
 static int enable(struct pmf_fep *fep)
 {
@@ -85,7 +103,7 @@ static int enable(struct pmf_fep *fep)
 		return rc;
 	if (eq)
 		pmf_cm_set_eq(fep->ep, eq, &fep->ep->fid.fid);
-	rc = pmf_ep_enable(fep->ep);
+	rc = enable_with_keys(fep);
 	if (rc && connects)
 		pmf_eq_unreserve(eq, PMF_CM_EVENTS);
 	return rc;
@@ -325,6 +343,8 @@ int pmf_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fi
 	struct pmf_fep *fep;
 	int rc;
 
+	if (!why)
+		why = pmf_auth_check_ep(info->ep_attr, d->auth_key_size);
 	if (why) {
 		pmf_warn(EP_CTRL, "fi_endpoint: %s\n", why);
 		return -FI_EINVAL;

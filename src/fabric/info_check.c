@@ -77,6 +77,9 @@ static const char *check_domain_counts(const struct fi_domain_attr *a)
 	CHECK(a->mr_key_size <= PMF_MR_KEY_SIZE, "domain_attr->mr_key_size is too large");
 	CHECK(a->cq_data_size <= PMF_CQ_DATA_SIZE, "domain_attr->cq_data_size is too large");
 	CHECK(a->max_err_data <= PMF_MAX_ERR_DATA, "domain_attr->max_err_data is too large");
+#if FI_VERSION_GE(PMF_HEADERS, FI_VERSION(1, 20))
+	CHECK(a->max_ep_auth_key <= PMF_EP_KEYS, "domain_attr->max_ep_auth_key is too large");
+#endif
 #if FI_VERSION_GE(PMF_HEADERS, FI_VERSION(2, 0))
 	CHECK(!a->max_group_id, "domain_attr->max_group_id is not 0");
 #endif
@@ -104,7 +107,7 @@ static const char *check_domain(const struct fi_domain_attr *a)
 	      "domain_attr->resource_mgmt is unknown");
 	CHECK((unsigned int)a->av_type <= FI_AV_TABLE, "domain_attr->av_type is unknown");
 	CHECK(!(a->caps & ~PMF_DOMAIN_CAPS), "domain_attr->caps has what is not offered");
-	why = pmf_auth_check(a->auth_key, a->auth_key_size);
+	why = pmf_auth_check_domain(a->auth_key, a->auth_key_size);
 	return why ? why : check_domain_counts(a);
 }
 
@@ -139,6 +142,13 @@ const char *pmf_info_check_rx(const struct fi_rx_attr *a)
 	return NULL;
 }
 
+static const char *check_keys(const struct fi_info *hints)
+{
+	if (!hints->ep_attr || !hints->domain_attr)
+		return NULL;
+	return pmf_auth_check_ep(hints->ep_attr, hints->domain_attr->auth_key_size);
+}
+
 const char *pmf_info_check(const struct fi_info *hints)
 {
 	const char *why;
@@ -156,7 +166,8 @@ const char *pmf_info_check(const struct fi_info *hints)
 	CHECK(!hints->handle || !hints->ep_attr || hints->ep_attr->type != FI_EP_RDM,
 	      "handle is set, and an FI_EP_RDM endpoint has no connections");
 	(void)((why = check_ep(hints->ep_attr)) || (why = check_domain(hints->domain_attr)) ||
-	       (why = check_tx(hints->tx_attr)) || (why = pmf_info_check_rx(hints->rx_attr)));
+	       (why = check_keys(hints)) || (why = check_tx(hints->tx_attr)) ||
+	       (why = pmf_info_check_rx(hints->rx_attr)));
 	return why;
 }
 
@@ -176,6 +187,8 @@ const char *pmf_info_check_type(const struct fi_info *hints, enum fi_ep_type typ
 		CHECK(!(hints->caps & ~PMF_MSG_CAPS),
 		      "caps has what FI_EP_MSG endpoints do not have");
 		CHECK(!sends_to_groups(hints), "tx_attr->op_flags has FI_MULTICAST");
+		CHECK(!hints->domain_attr || !pmf_auth_of_av(hints->domain_attr->auth_key_size),
+		      "domain_attr->auth_key_size is FI_AV_AUTH_KEY");
 	} else
 		CHECK(!hints->handle, "handle is set, and FI_EP_RDM has no connections");
 	return NULL;

@@ -102,6 +102,9 @@ static void fill_domain(struct fi_domain_attr *a, const struct fi_domain_attr *h
 	a->max_err_data = PMF_MAX_ERR_DATA;
 	a->mr_cnt = PMF_OBJECTS;
 	a->tclass = h ? h->tclass : FI_TC_UNSPEC;
+#if FI_VERSION_GE(PMF_HEADERS, FI_VERSION(1, 20))
+	a->max_ep_auth_key = PMF_EP_KEYS;
+#endif
 }
 
 /* Keys are echoed, so that what was asked for is what is opened. */

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "fabric/auth.h"
 #include "fabric/info.h"
 #include "fabric/nosys.h"
 #include "fabric/objects.h"
@@ -43,11 +44,32 @@ static struct fi_ops mr_fid_ops = {
 	.ops_set = pmf_nosys_ops_set,
 };
 
+/* Where keys are those of address vectors a region names one (fi_mr(3)), whose peers alone would
+ * reach it. */
+static int check_key(const struct pmf_domain *d, const struct fi_mr_attr *attr)
+{
+#ifdef FI_AV_AUTH_KEY
+	struct fi_mr_auth_key key;
+
+	if (!pmf_auth_of_av(d->auth_key_size))
+		return 0;
+	if (attr->auth_key_size != sizeof(key) || !attr->auth_key)
+		return -FI_EINVAL;
+	memcpy(&key, attr->auth_key, sizeof(key));
+	if (!key.av || key.av->fid.fclass != FI_CLASS_AV)
+		return -FI_EINVAL;
+	return ((struct pmf_av *)key.av)->domain == d ? 0 : -FI_EDOMAIN;
+#else
+	return 0;
+#endif
+}
+
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
 		      struct fid_mr **mr)
 {
 	struct pmf_domain *d = (struct pmf_domain *)fid;
 	struct pmf_mr *m;
+	int rc;
 
 	if (fid->fclass != FI_CLASS_DOMAIN || !attr || (attr->access & ~MR_ACCESS))
 		return -FI_EINVAL;
@@ -57,6 +79,9 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 		return -FI_EBADFLAGS;
 	if (FI_VERSION_GE(d->api_version, FI_VERSION(1, 9)) && attr->iface != FI_HMEM_SYSTEM)
 		return -FI_ENOSYS;
+	rc = check_key(d, attr);
+	if (rc)
+		return rc;
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return -FI_ENOMEM;
@@ -85,6 +110,10 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint6
 		.iface = FI_HMEM_SYSTEM,
 	};
 
+	/* there a region names its key, which fi_mr_regattr() alone can (fi_mr(3)) */
+	if (fid->fclass == FI_CLASS_DOMAIN &&
+	    pmf_auth_of_av(((struct pmf_domain *)fid)->auth_key_size))
+		return -FI_ENOSYS;
 	return mr_regattr(fid, &attr, flags, mr);
 }
 

@@ -129,18 +129,6 @@ int pmf_nosys_av_set(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_
 }
 
 #if FI_VERSION_GE(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), FI_VERSION(1, 20))
-int pmf_nosys_insert_auth_key(struct fid_av *av, const void *auth_key, size_t auth_key_size,
-			      fi_addr_t *fi_addr, uint64_t flags)
-{
-	return -FI_ENOSYS;
-}
-
-int pmf_nosys_lookup_auth_key(struct fid_av *av, fi_addr_t fi_addr, void *auth_key,
-			      size_t *auth_key_size)
-{
-	return -FI_ENOSYS;
-}
-
 int pmf_nosys_set_user_id(struct fid_av *av, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags)
 {
 	return -FI_ENOSYS;

@@ -55,6 +55,14 @@ struct pmf_domain {
 	TAILQ_ENTRY(pmf_domain) link; /* all open domains; the lock of domain_list.c */
 };
 
+/* An authorization key of an address vector. Free when all three are 0. */
+struct pmf_av_key {
+	struct pmf_key_bytes bytes;
+	uint32_t refs;	/* inserted so often */
+	uint32_t eps;	/* were enabled with it, and are open */
+	uint32_t peers; /* are inserted under it */
+};
+
 struct pmf_av {
 	struct fid_av fid;
 	struct pmf_domain *domain;
@@ -65,6 +73,7 @@ struct pmf_av {
 	pthread_mutex_t lock;
 	struct pmf_av_table table;
 	struct pmf_peers *peers;
+	struct pmf_av_key *keys;  /* PMF_EP_KEYS, by number less 1; NULL: not FI_AV_AUTH_KEY */
 	TAILQ_ENTRY(pmf_av) link; /* domain->avs */
 };
 
@@ -121,6 +130,7 @@ struct pmf_fep {
 	struct pmf_cq *tx_cq, *rx_cq;
 	struct pmf_cntr *tx_cntr, *rx_cntr;
 	uint64_t caps;
+	uint32_t keys; /* of the AV that it was enabled with, by bit; the AV's lock */
 	uint32_t addr_format;
 	uint64_t max_msg_size;
 	uint32_t inject_size;

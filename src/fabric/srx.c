@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "fabric/auth.h"
 #include "fabric/ep.h"
 #include "fabric/info.h"
 #include "fabric/log.h"
@@ -126,6 +127,7 @@ static void attr_from(const struct pmf_domain *d, const struct fi_rx_attr *attr,
 		.iov_limit = d->conf->iov_limit,
 		.thread_safe = d->thread_safe,
 		.kick = d->progress.manual,
+		.keyed = pmf_auth_of_av(d->auth_key_size),
 	};
 	if (!attr)
 		return;

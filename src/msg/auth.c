@@ -18,7 +18,7 @@
 
 /* ---- rings ---- */
 
-int pmf_auth_open(struct pmf_engine *e, const struct pmf_key_list *keys, uint32_t number,
+int pmf_auth_open(struct pmf_engine *e, const struct pmf_key_list *keys, uint16_t number,
 		  struct pmf_auth **out)
 {
 	struct pmf_auth *a = calloc(1, sizeof(*a));

@@ -13,7 +13,7 @@
 /* One ring; kept by its endpoints and flows. */
 struct pmf_auth {
 	struct pmf_keyring *ring;
-	uint32_t number; /* in the names of flows: 0, or of a key of an address vector */
+	uint16_t number; /* of its key in the address vector; 0: it is not from there */
 	uint32_t refs;
 	bool file;		    /* its keys are those of the file */
 	TAILQ_ENTRY(pmf_auth) link; /* engine->auths */
@@ -23,7 +23,7 @@ struct pmf_auth {
  * A ring of @p keys; NULL: of those in the file, which roll. Takes the owner word.
  * @return 0; -EINVAL, -EEXIST as pmf_keyring_open(); -ENOMEM
  */
-int pmf_auth_open(struct pmf_engine *e, const struct pmf_key_list *keys, uint32_t number,
+int pmf_auth_open(struct pmf_engine *e, const struct pmf_key_list *keys, uint16_t number,
 		  struct pmf_auth **out);
 /** Owner only. */
 void pmf_auth_put(struct pmf_engine *e, struct pmf_auth *a);
@@ -60,6 +60,10 @@ struct pmf_auth *pmf_auth_any(struct pmf_engine *e, uint16_t key);
 /** The ring by whose key @p hdr says to be sealed, unproven. @return false: there is none, or one
  * is wanted */
 bool pmf_auth_find(const struct pmf_ep *ep, const struct pmf_hdr *hdr, struct pmf_auth **auth);
+
+/** The ring by which @p ep talks to peers under the key of this number; NULL: without one. @return
+ * false: it has not got that key */
+bool pmf_auth_of(const struct pmf_ep *ep, uint16_t number, struct pmf_auth **auth);
 
 /**
  * An OPEN with a good cookie.

@@ -31,11 +31,20 @@ static ssize_t refuse_closed(const struct pmf_handle *h)
 	return pmf_call_refuse(ep, -FI_ENOSYS); /* send only, or a shared context takes them */
 }
 
+/* Does the AV hold it: a peer, or with PMF_AUTH_KEY a key? */
+static bool is_source(const struct pmf_rctx *rc, fi_addr_t src, uint64_t flags)
+{
+	if (!rc->peers)
+		return false;
+	return flags & PMF_AUTH_KEY ? pmf_peers_have_key(rc->peers, src)
+				    : pmf_peers_get(rc->peers, src) != NULL;
+}
+
 /* What is asked of a receive that is not plain. @return 0, or -FI_EINVAL */
 static int check_odd(const struct pmf_rctx *rc, const struct iovec *iov, size_t count,
 		     fi_addr_t src, uint64_t flags)
 {
-	if (rc->directed && src != FI_ADDR_UNSPEC && (!rc->peers || !pmf_peers_get(rc->peers, src)))
+	if (rc->directed && src != FI_ADDR_UNSPEC && !is_source(rc, src, flags))
 		return -FI_EINVAL;
 	if (rc->prefix && (!count || iov[0].iov_len < rc->prefix))
 		return -FI_EINVAL;
@@ -46,7 +55,7 @@ static void fill_odd(struct pmf_rctx *rc, struct pmf_rx *rx, const struct iovec 
 		     fi_addr_t src, uint64_t flags)
 {
 	if (rc->directed && src != FI_ADDR_UNSPEC) {
-		rx->flags |= PMF_XF_DIRECTED;
+		rx->flags |= PMF_XF_DIRECTED | (flags & PMF_AUTH_KEY ? PMF_XF_KEYED : 0);
 		rx->want = src;
 	}
 	if (flags & FI_MULTI_RECV) {
@@ -129,8 +138,11 @@ ssize_t pmf_call_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, 
 
 ssize_t pmf_call_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	if (pmf_unlikely(flags & ~RX_FLAGS))
-		return refuse(pmf_handle_of(ep)->rctx, -FI_EBADFLAGS);
+	struct pmf_rctx *rc = pmf_handle_of(ep)->rctx;
+
+	if (pmf_unlikely(flags & ~RX_FLAGS) &&
+	    ((flags & ~(RX_FLAGS | PMF_AUTH_KEY)) || !rc->directed || !rc->keyed))
+		return refuse(rc, -FI_EBADFLAGS);
 	return post(ep, msg->msg_iov, msg->iov_count, msg->addr, msg->context, flags);
 }
 

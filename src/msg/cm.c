@@ -284,7 +284,7 @@ int pmf_cm_peer(struct pmf_ep *ep, struct pmf_addr *out)
 
 	pmf_engine_lock(ep->engine);
 	if (ep->state == PMF_EP_ENABLED && ep->conn) {
-		*out = ep->conn->peer;
+		*out = ep->conn->peer.addr;
 		err = 0;
 	}
 	pmf_engine_unlock(ep->engine);

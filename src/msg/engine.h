@@ -43,7 +43,7 @@ struct pmf_eflow {
 	struct pmf_auth *auth; /* the keys of its seal */
 	struct pmf_cm *cm;     /* of a connection, else NULL */
 	fi_addr_t fi_addr;     /* of the peer in the AV, or FI_ADDR_NOTAVAIL */
-	struct pmf_addr peer;
+	struct pmf_peer peer;
 	/* the eager message under way from the peer; both NULL: its bytes are thrown away */
 	struct pmf_rx *cur_rx;
 	struct pmf_stub *cur_stub;
@@ -134,11 +134,10 @@ struct pmf_engine {
 
 /* Key of the address hash: compared as bytes. */
 struct pmf_flow_name {
-	struct pmf_addr peer;
+	struct pmf_peer peer;
 	uint16_t local_port;
-	uint32_t auth; /* its ring's number, 0: the only one of the endpoint, or none */
 };
-static_assert(sizeof(struct pmf_flow_name) == 24, "hashed as bytes");
+static_assert(sizeof(struct pmf_flow_name) == 22, "hashed as bytes");
 
 /* ---- the owner word ---- */
 
@@ -201,12 +200,11 @@ void pmf_engine_flush_acks(struct pmf_engine *e, pmf_ns_t now);
 /* engine_flow.c */
 struct pmf_eflow *pmf_eflow_to(struct pmf_engine *e, struct pmf_ep *ep, fi_addr_t dest,
 			       pmf_ns_t now, int *err);
-/** @param auth  the number of its ring */
 struct pmf_eflow *pmf_eflow_find(struct pmf_engine *e, uint16_t local_port,
-				 const struct pmf_addr *peer, uint32_t auth);
+				 const struct pmf_peer *peer);
 /** @param auth  its ring of keys; NULL: none. @param err  positive errno, set on NULL */
 struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep,
-				 const struct pmf_addr *peer, struct pmf_auth *auth, pmf_ns_t now,
+				 const struct pmf_addr *addr, struct pmf_auth *auth, pmf_ns_t now,
 				 int *err);
 /** After any call into the flow: completions, death, ready list, timer. @return false: the flow is
  * gone */
@@ -223,9 +221,9 @@ bool pmf_eflow_activate(struct pmf_engine *e, struct pmf_eflow *ef);
 void pmf_eflow_rest(struct pmf_engine *e, pmf_ns_t now);
 void pmf_eflow_unname(struct pmf_engine *e, struct pmf_eflow *ef);
 
-/** The flow of @p ep to @p addr, if there is one, goes by another fi_addr_t (an AV insert or
+/** The flow of @p ep to @p peer, if there is one, goes by another fi_addr_t (an AV insert or
  * removal). */
-void pmf_eflow_rename(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_addr *addr,
+void pmf_eflow_rename(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_peer *peer,
 		      fi_addr_t old, fi_addr_t fi_addr);
 
 /* match.c */

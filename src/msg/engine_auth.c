@@ -80,6 +80,19 @@ bool pmf_auth_find(const struct pmf_ep *ep, const struct pmf_hdr *hdr, struct pm
 	return false;
 }
 
+bool pmf_auth_of(const struct pmf_ep *ep, uint16_t number, struct pmf_auth **auth)
+{
+	*auth = NULL;
+	if (!ep->nauths)
+		return number == 0;
+	for (uint32_t i = 0; i < ep->nauths; i++) {
+		*auth = ep->auths[i];
+		if ((*auth)->number == number)
+			return true;
+	}
+	return false;
+}
+
 bool pmf_auth_hello(struct pmf_engine *e, const struct pmf_ep *ep, const struct pmf_frame *f,
 		    const struct pmf_hdr *hdr, struct pmf_auth **auth)
 {
@@ -166,12 +179,12 @@ void pmf_auth_adopt(struct pmf_eflow *ef, struct pmf_seal *fresh)
 
 bool pmf_auth_begin(struct pmf_engine *e, struct pmf_eflow *ef, struct pmf_auth *auth)
 {
-	struct pmf_seal_ends ends = {.to_port = ef->peer.port};
+	struct pmf_seal_ends ends = {.to_port = ef->peer.addr.port};
 
 	if (!auth)
 		return true;
 	pmf_path_src(&ef->path, ends.from);
-	memcpy(ends.to, ef->peer.ip, sizeof(ends.to));
+	memcpy(ends.to, ef->peer.addr.ip, sizeof(ends.to));
 	ef->seal = pmf_seal_open(auth->ring, &ends);
 	if (!ef->seal)
 		return false;

@@ -89,7 +89,7 @@ static int on_request(struct pmf_engine *e, struct pmf_eflow *ef, const struct p
 		return 0;
 	}
 	cm->req = pmf_connreq_new(ep, cm);
-	if (cm->req && pmf_cm_request(ep, cm->req, &ef->peer, rec->bytes, rec->len)) {
+	if (cm->req && pmf_cm_request(ep, cm->req, &ef->peer.addr, rec->bytes, rec->len)) {
 		pmf_connreq_free(cm->req);
 		cm->req = NULL;
 	}

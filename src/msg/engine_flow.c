@@ -22,9 +22,9 @@ static_assert(sizeof(struct pmf_eflow) <= 1536, "what an idle peer costs: docs/r
 /* ---- names ---- */
 
 struct pmf_eflow *pmf_eflow_find(struct pmf_engine *e, uint16_t local_port,
-				 const struct pmf_addr *peer, uint32_t auth)
+				 const struct pmf_peer *peer)
 {
-	struct pmf_flow_name name = {*peer, local_port, auth};
+	struct pmf_flow_name name = {*peer, local_port};
 	void *ef;
 
 	return rte_hash_lookup_data(e->by_name, &name, &ef) < 0 ? NULL : ef;
@@ -32,7 +32,7 @@ struct pmf_eflow *pmf_eflow_find(struct pmf_engine *e, uint16_t local_port,
 
 void pmf_eflow_unname(struct pmf_engine *e, struct pmf_eflow *ef)
 {
-	struct pmf_flow_name name = {ef->peer, ef->local_port, ef->auth ? ef->auth->number : 0};
+	struct pmf_flow_name name = {ef->peer, ef->local_port};
 
 	if (!ef->named)
 		return;
@@ -65,10 +65,10 @@ static bool slot_set(struct pmf_ep *ep, fi_addr_t a, struct pmf_eflow *ef)
 	return true;
 }
 
-void pmf_eflow_rename(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_addr *addr,
+void pmf_eflow_rename(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_peer *peer,
 		      fi_addr_t old, fi_addr_t fi_addr)
 {
-	struct pmf_eflow *ef = pmf_eflow_find(e, ep->addr.port, addr, 0);
+	struct pmf_eflow *ef = pmf_eflow_find(e, ep->addr.port, peer);
 	struct pmf_rctx *rc = ep->rctx;
 	struct pmf_stub *s;
 	struct pmf_rx *rx;
@@ -83,7 +83,7 @@ void pmf_eflow_rename(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_
 			rx->src = ef->fi_addr;
 	}
 	TAILQ_FOREACH (s, &rc->unexpected, link)
-		if (s->ep == ep && pmf_addr_eq(&s->peer, addr))
+		if (s->ep == ep && pmf_peer_eq(&s->peer, peer))
 			s->src = fi_addr;
 	if (fi_addr != FI_ADDR_NOTAVAIL && rc->ndirected)
 		pmf_match_again(e, rc, NULL, pmf_clock_ns());
@@ -122,7 +122,7 @@ static void init_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 {
 	struct pmf_flow_ident id = {.inc = ef->ep->inc,
 				    .local = ef->ep->addr,
-				    .peer = ef->peer,
+				    .peer = ef->peer.addr,
 				    .connects = ef->ep->type == PMF_EP_MSG,
 				    .tail = ef->seal ? PMF_WIRE_TAG : 0};
 	uint32_t high;
@@ -135,10 +135,11 @@ static void init_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 }
 
 struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep,
-				 const struct pmf_addr *peer, struct pmf_auth *auth, pmf_ns_t now,
+				 const struct pmf_addr *addr, struct pmf_auth *auth, pmf_ns_t now,
 				 int *err)
 {
-	struct pmf_flow_name name = {*peer, ep->addr.port, auth ? auth->number : 0};
+	struct pmf_peer peer = {*addr, auth ? auth->number : 0};
+	struct pmf_flow_name name = {peer, ep->addr.port};
 	struct pmf_eflow *ef = aligned_alloc(PMF_CACHE_LINE, (sizeof(*ef) + 63) & ~(size_t)63);
 
 	*err = FI_ENOMEM;
@@ -146,7 +147,7 @@ struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep,
 		return NULL;
 	memset(ef, 0, sizeof(*ef));
 	ef->ep = ep;
-	ef->peer = *peer;
+	ef->peer = peer;
 	ef->local_port = ep->addr.port;
 	ef->fi_addr = FI_ADDR_NOTAVAIL;
 	STAILQ_INIT(&ef->fenced);
@@ -154,7 +155,7 @@ struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep,
 	TAILQ_INIT(&ef->bodies);
 	TAILQ_INIT(&ef->stubs);
 	pmf_timer_init(&ef->timer);
-	if (pmf_path_init(&ef->path, e->port, peer, ep->addr.port)) {
+	if (pmf_path_init(&ef->path, e->port, addr, ep->addr.port)) {
 		*err = FI_EHOSTUNREACH;
 		goto free_flow;
 	}
@@ -171,7 +172,7 @@ struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep,
 	init_flow(e, ef, now);
 	TAILQ_INSERT_TAIL(&ep->eflows, ef, ep_link);
 	if (ep->peers)
-		ef->fi_addr = pmf_peers_find(ep->peers, peer);
+		ef->fi_addr = pmf_peers_find(ep->peers, &peer);
 	if (ef->fi_addr != FI_ADDR_NOTAVAIL)
 		slot_set(ep, ef->fi_addr, ef);
 	ep->nflows++;
@@ -198,6 +199,7 @@ struct pmf_eflow *pmf_eflow_to(struct pmf_engine *e, struct pmf_ep *ep, fi_addr_
 			       pmf_ns_t now, int *err)
 {
 	struct pmf_eflow **slot, *ef;
+	struct pmf_auth *auth = NULL;
 	struct pmf_peer *peer;
 
 	if (ep->type == PMF_EP_MSG) { /* the address is garbage */
@@ -211,9 +213,13 @@ struct pmf_eflow *pmf_eflow_to(struct pmf_engine *e, struct pmf_ep *ep, fi_addr_
 	*err = FI_EHOSTUNREACH;
 	if (!peer)
 		return NULL; /* removed between the post and now */
-	ef = pmf_eflow_find(e, ep->addr.port, &peer->addr, 0);
+	ef = pmf_eflow_find(e, ep->addr.port, peer);
+	if (!ef && !pmf_auth_of(ep, peer->key, &auth)) {
+		*err = FI_EKEYREJECTED; /* a key that came to the AV after fi_enable */
+		return NULL;
+	}
 	if (!ef)
-		ef = pmf_eflow_open(e, ep, &peer->addr, ep->nauths ? ep->auths[0] : NULL, now, err);
+		ef = pmf_eflow_open(e, ep, &peer->addr, auth, now, err);
 	if (ef && !slot_set(ep, dest, ef)) {
 		*err = FI_ENOMEM;
 		return NULL;
@@ -357,7 +363,7 @@ static void log_key(struct pmf_engine *e, const struct pmf_eflow *ef)
 	snprintf(line, sizeof(line),
 		 "%s does not take our authorization key, or wants one: see auth_key of fi_domain "
 		 "and fi_endpoint, FI_PMF_AUTH_KEY_FILE and FI_PMF_ENCRYPT on both sides",
-		 pmf_addr_text(&ef->peer, text, sizeof(text)));
+		 pmf_addr_text(&ef->peer.addr, text, sizeof(text)));
 	e->conf->log(PMF_LOG_WARN, line);
 }
 

@@ -102,12 +102,24 @@ static struct pmf_ep *taker(struct pmf_engine *e, uint16_t port, const struct pm
 	return ep->type == (hdr->flags & PMF_HF_CONNECT ? PMF_EP_PASSIVE : PMF_EP_RDM) ? ep : NULL;
 }
 
+/* The flow with the endpoint at @p src that a packet outside flows comes from, under a key of that
+ * ring. */
+static struct pmf_eflow *named(struct pmf_engine *e, uint16_t local_port,
+			       const struct pmf_addr *src, const struct pmf_hdr *hdr,
+			       const struct pmf_auth *auth)
+{
+	struct pmf_peer peer = {*src, auth ? auth->number : 0};
+
+	peer.addr.port = hdr->port;
+	return pmf_eflow_find(e, local_port, &peer);
+}
+
 static void on_hello(struct pmf_engine *e, const struct pmf_frame *f, const struct pmf_hdr *hdr,
 		     pmf_ns_t now)
 {
 	uint16_t port = f->dst_port;
 	struct pmf_ep *ep = taker(e, port, hdr);
-	struct pmf_addr src, peer, to;
+	struct pmf_addr src, to;
 	struct pmf_auth *auth;
 	struct pmf_eflow *ef;
 	struct rte_mbuf *m;
@@ -120,9 +132,7 @@ static void on_hello(struct pmf_engine *e, const struct pmf_frame *f, const stru
 		return;
 	}
 	pmf_frame_src(f, &src);
-	peer = src;
-	peer.port = hdr->port;
-	ef = pmf_eflow_find(e, port, &peer, auth ? auth->number : 0);
+	ef = named(e, port, &src, hdr, auth);
 	/* a connection is asked about: it may have been accepted at a listener that is gone */
 	if (ef && (hdr->flags & PMF_HF_VERIFY)) {
 		inc = ef->flow.id.inc;
@@ -174,18 +184,16 @@ static struct pmf_eflow *on_open(struct pmf_engine *e, const struct pmf_frame *f
 	struct pmf_seal *fresh;
 	struct pmf_auth *auth;
 	struct pmf_eflow *ef, *same;
-	struct pmf_addr src, peer;
+	struct pmf_addr src;
 	int err;
 
 	pmf_frame_src(f, &src);
-	peer = src;
-	peer.port = hdr->port;
 	err = pmf_contact_check(&e->key, hdr, &src, ep->addr.port, ep->inc, now, &c);
 	if (!pmf_auth_find(ep, hdr, &auth)) {
 		e->stats.drop_key++;
 		return NULL;
 	}
-	ef = pmf_eflow_find(e, ep->addr.port, &peer, auth ? auth->number : 0);
+	ef = named(e, ep->addr.port, &src, hdr, auth);
 	same = ef && (!ef->flow.bound || is_peer(&ef->flow, hdr->inc, hdr->my_conn)) ? ef : NULL;
 	if (!cookie_good(err, &c, ef, same)) {
 		e->stats.drop_cookie++;
@@ -203,7 +211,7 @@ static struct pmf_eflow *on_open(struct pmf_engine *e, const struct pmf_frame *f
 		pmf_flow_kill(&ef->flow, FI_ECONNRESET);
 		pmf_eflow_settle(e, ef, now);
 	}
-	ef = same ? same : pmf_eflow_open(e, ep, &peer, auth, now, &err);
+	ef = same ? same : pmf_eflow_open(e, ep, &c.peer, auth, now, &err);
 	pmf_auth_adopt(ef, fresh);
 	if (ef) {
 		pmf_flow_accept(&ef->flow, &c, now);
@@ -408,17 +416,33 @@ static struct pmf_eflow *by_conn(struct pmf_engine *e, uint64_t conn)
 	return pmf_likely(ef && ef->conn == conn) ? ef : NULL;
 }
 
+/* The flow whose packets the peer does not know: one of those with him, by the id that they named.
+ */
+static struct pmf_eflow *reset_flow(struct pmf_engine *e, const struct pmf_frame *f,
+				    const struct pmf_hdr *hdr)
+{
+	const struct pmf_ep *ep = e->ep_of_port[f->dst_port];
+	uint32_t n = ep && ep->nauths ? ep->nauths : 1;
+	struct pmf_addr src;
+
+	pmf_frame_src(f, &src);
+	for (uint32_t i = 0; i < n; i++) {
+		struct pmf_eflow *ef =
+			named(e, f->dst_port, &src, hdr, ep && ep->nauths ? ep->auths[i] : NULL);
+
+		if (ef && ef->flow.peer_conn == hdr->peer_conn)
+			return ef;
+	}
+	return NULL;
+}
+
 static void on_reset(struct pmf_engine *e, const struct pmf_frame *f, const struct pmf_hdr *hdr,
 		     pmf_ns_t now)
 {
 	/* that a key is not taken nobody can prove by one: a hint, which the flow takes as such */
 	bool hint = (hdr->flags & PMF_HF_KEY) && !hdr->key, refused = hdr->flags & PMF_HF_REFUSED;
-	struct pmf_eflow *ef;
-	struct pmf_addr peer;
+	struct pmf_eflow *ef = refused ? by_conn(e, hdr->conn) : reset_flow(e, f, hdr);
 
-	pmf_frame_src(f, &peer);
-	peer.port = hdr->port;
-	ef = refused ? by_conn(e, hdr->conn) : pmf_eflow_find(e, f->dst_port, &peer, 0);
 	if (!ef || !(hint || pmf_auth_contact(e, ef->auth, f, hdr)))
 		return;
 	if (refused)

@@ -67,6 +67,7 @@ static int rx_open(struct pmf_ep *ep, const struct pmf_ep_attr *attr)
 		.iov_limit = ep->iov_limit,
 		.prefix = attr->prefix,
 		.directed = attr->caps & FI_DIRECTED_RECV,
+		.keyed = attr->keys_of_av,
 		.thread_safe = attr->thread_safe,
 		.kick = ep->kick,
 	};
@@ -90,6 +91,33 @@ static int keys_open(struct pmf_ep *ep, const struct pmf_ep_attr *attr)
 	err = pmf_auth_open(ep->engine, attr->keys, 0, &ep->auths[0]);
 	ep->nauths = !err;
 	return err;
+}
+
+int pmf_ep_add_key(struct pmf_ep *ep, const struct pmf_key_bytes *key, uint16_t number)
+{
+	struct pmf_key_list one = {.n = 1, .key = {*key}};
+	struct pmf_auth *auth;
+	int err;
+
+	if (ep->nauths == PMF_EP_KEYS)
+		return -ENOSPC;
+	err = pmf_auth_open(ep->engine, &one, number, &auth);
+	pmf_wipe(&one, sizeof(one));
+	if (err)
+		return err;
+	/* it may have its port, and packets come in for it */
+	pmf_engine_lock(ep->engine);
+	ep->auths[ep->nauths++] = auth;
+	pmf_engine_unlock(ep->engine);
+	return 0;
+}
+
+void pmf_ep_drop_keys(struct pmf_ep *ep)
+{
+	pmf_engine_lock(ep->engine);
+	while (ep->nauths)
+		pmf_auth_put(ep->engine, ep->auths[--ep->nauths]);
+	pmf_engine_unlock(ep->engine);
 }
 
 int pmf_ep_open(const struct pmf_ep_attr *attr, struct pmf_ep **out)

@@ -33,6 +33,7 @@ struct pmf_ep_attr {
 	struct pmf_addr addr; /* port 0: choose one at enable */
 	const struct pmf_key_list *keys; /* authorization keys; NULL: none */
 	bool keys_of_file;		 /* then those of FI_PMF_AUTH_KEY_FILE, which roll */
+	bool keys_of_av;		 /* none of these: pmf_ep_add_key() */
 };
 
 struct pmf_ep;	 /* msg/ep_state.h */
@@ -50,6 +51,15 @@ int pmf_ep_bind_cntr(struct pmf_ep *ep, struct pmf_cntr *cntr, uint64_t flags);
 void pmf_ep_bind_peers(struct pmf_ep *ep, struct pmf_peers *peers);
 /** Take receives from a shared context; keeps a reference. @return 0; -EINVAL it does not fit */
 int pmf_ep_bind_rctx(struct pmf_ep *ep, struct pmf_rctx *rctx);
+
+/**
+ * A key of its address vector, before enable; all that it talks to it talks to under one of these.
+ * @param number  from 1 on, another one for each
+ * @return 0; -ENOSPC: it has PMF_EP_KEYS; as pmf_ep_open()
+ */
+int pmf_ep_add_key(struct pmf_ep *ep, const struct pmf_key_bytes *key, uint16_t number);
+/** None of them, when fi_enable has failed. */
+void pmf_ep_drop_keys(struct pmf_ep *ep);
 
 /** Take the UDP port and join the engine. @return 0, -EADDRINUSE, -ENOMEM */
 int pmf_ep_enable(struct pmf_ep *ep);

@@ -51,8 +51,7 @@ struct pmf_ep {
 	struct pmf_engine *engine;
 	struct pmf_progress *progress;
 	struct pmf_peers *peers;	     /* NULL: not RDM */
-	struct pmf_auth *auths[PMF_EP_KEYS]; /* rings of keys; the first sends if no peer's is meant
-					      */
+	struct pmf_auth *auths[PMF_EP_KEYS]; /* rings of keys: one, or by the AV's numbers */
 	uint32_t nauths;
 	enum pmf_ep_type type;
 	_Atomic int state; /* enum pmf_ep_state; written under the owner word, read by posters */

@@ -106,18 +106,21 @@ static void rx_invite(struct pmf_rx *rx)
 
 /* ---- who takes what ---- */
 
-static inline bool wants(const struct pmf_rx *rx, fi_addr_t src)
+/* @param key  the number of the sender's */
+static inline bool wants(const struct pmf_rx *rx, fi_addr_t src, uint16_t key)
 {
-	return !(rx->flags & PMF_XF_DIRECTED) || rx->want == src;
+	if (!(rx->flags & PMF_XF_DIRECTED))
+		return true;
+	return rx->want == (rx->flags & PMF_XF_KEYED ? PMF_KEY_ADDR | key : src);
 }
 
 /* The oldest posted receive that a message of @p src matches. */
-static struct pmf_rx *find_posted(struct pmf_rctx *rc, fi_addr_t src)
+static struct pmf_rx *find_posted(struct pmf_rctx *rc, fi_addr_t src, uint16_t key)
 {
 	struct pmf_rx *rx;
 
 	TAILQ_FOREACH (rx, &rc->posted, link)
-		if (wants(rx, src))
+		if (wants(rx, src, key))
 			return rx;
 	return NULL;
 }
@@ -195,12 +198,12 @@ void pmf_match_again(struct pmf_engine *e, struct pmf_rctx *rc, struct pmf_rx *r
 		TAILQ_REMOVE(&rc->posted, &rc->barrier, link);
 	rc->starved = false;
 	for (s = TAILQ_FIRST(&rc->unexpected); s; s = next) {
-		struct pmf_rx *to = rx && wants(rx, s->src) ? rx : NULL;
+		struct pmf_rx *to = rx && wants(rx, s->src, s->peer.key) ? rx : NULL;
 		bool last;
 
 		next = TAILQ_NEXT(s, link);
 		if (!rx)
-			to = find_posted(rc, s->src);
+			to = find_posted(rc, s->src, s->peer.key);
 		if (!to)
 			continue;
 		last = !(to->flags & PMF_XF_MULTI);
@@ -331,7 +334,7 @@ void pmf_match_start(struct pmf_engine *e, struct pmf_eflow *ef, const struct pm
 		return;
 	}
 	if (rx)
-		rx = rc->starved ? NULL : find_posted(rc, ef->fi_addr);
+		rx = rc->starved ? NULL : find_posted(rc, ef->fi_addr, ef->peer.key);
 	if (rx)
 		rx = claim(rc, rx, rec->total);
 	if (rx)
@@ -343,7 +346,7 @@ void pmf_match_start(struct pmf_engine *e, struct pmf_eflow *ef, const struct pm
 /* ---- a multicast message ---- */
 
 static int keep_datagram(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf_rec *rec,
-			 const struct pmf_addr *from, fi_addr_t src)
+			 const struct pmf_peer *from, fi_addr_t src)
 {
 	struct pmf_stub *s = pmf_stub_get_datagram(e, rec->total);
 
@@ -369,17 +372,18 @@ int pmf_match_datagram(struct pmf_engine *e, struct pmf_ep *ep, const struct pmf
 		       const struct pmf_addr *from)
 {
 	struct pmf_rctx *rc = ep->rctx;
-	fi_addr_t src = pmf_peers_find(ep->peers, from);
-	struct pmf_rx *rx = rc->starved ? NULL : find_posted(rc, src);
+	struct pmf_peer peer = {*from, 0};
+	fi_addr_t src = pmf_peers_find(ep->peers, &peer);
+	struct pmf_rx *rx = rc->starved ? NULL : find_posted(rc, src, 0);
 
 	if (rx)
 		rx = claim(rc, rx, rec->total);
 	if (!rx)
-		return keep_datagram(e, ep, rec, from, src);
+		return keep_datagram(e, ep, rec, &peer, src);
 	ep->stats.rx_expected++;
 	rx_take(rx, ep, NULL, 0, rec->total, rec->flags & PMF_RF_DATA, rec->data, src);
 	rx->flags |= PMF_XF_FROM_GROUP;
-	rx->from = *from;
+	rx->from = peer;
 	if (rec->len)
 		pmf_scatter(rx, 0, rec->bytes, rec->len);
 	rx->got = rec->len;

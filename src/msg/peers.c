@@ -23,7 +23,7 @@ struct pmf_peers *pmf_peers_open(uint32_t max)
 	struct rte_hash_parameters hp = {
 		.name = name,
 		.entries = PMF_MAX(max, 64u),
-		.key_len = sizeof(struct pmf_addr),
+		.key_len = sizeof(struct pmf_peer),
 		.hash_func = rte_hash_crc, /* rte_jhash reads words: beyond 18 bytes */
 		.socket_id = SOCKET_ID_ANY,
 		.extra_flag =
@@ -33,8 +33,8 @@ struct pmf_peers *pmf_peers_open(uint32_t max)
 	if (!p)
 		return NULL;
 	snprintf(name, sizeof(name), "pmf_peers_%u", atomic_fetch_add(&tables, 1));
-	p->by_addr = rte_hash_create(&hp);
-	if (!p->by_addr) {
+	p->by_peer = rte_hash_create(&hp);
+	if (!p->by_peer) {
 		free(p);
 		return NULL;
 	}
@@ -51,21 +51,21 @@ void pmf_peers_close(struct pmf_peers *p)
 			free(chunk[i]);
 		free(chunk);
 	}
-	rte_hash_free(p->by_addr);
+	rte_hash_free(p->by_peer);
 	free(p);
 }
 
-fi_addr_t pmf_peers_find(struct pmf_peers *p, const struct pmf_addr *addr)
+fi_addr_t pmf_peers_find(struct pmf_peers *p, const struct pmf_peer *peer)
 {
 	void *data;
 
-	if (rte_hash_lookup_data(p->by_addr, addr, &data) < 0)
+	if (rte_hash_lookup_data(p->by_peer, peer, &data) < 0)
 		return FI_ADDR_NOTAVAIL;
 	return (fi_addr_t)(uintptr_t)data;
 }
 
-/* Every bound endpoint: its flow to @p addr has this fi_addr_t from now on. */
-static void tell(struct pmf_peers *p, const struct pmf_addr *addr, fi_addr_t old, fi_addr_t fi_addr)
+/* Every bound endpoint: its flow to @p peer has this fi_addr_t from now on. */
+static void tell(struct pmf_peers *p, const struct pmf_peer *peer, fi_addr_t old, fi_addr_t fi_addr)
 {
 	struct pmf_ep *ep;
 
@@ -73,7 +73,7 @@ static void tell(struct pmf_peers *p, const struct pmf_addr *addr, fi_addr_t old
 		if (!pmf_ep_enabled(ep))
 			continue;
 		pmf_engine_lock(ep->engine);
-		pmf_eflow_rename(ep->engine, ep, addr, old, fi_addr);
+		pmf_eflow_rename(ep->engine, ep, peer, old, fi_addr);
 		pmf_engine_unlock(ep->engine);
 	}
 }
@@ -94,36 +94,36 @@ static void submit(struct pmf_peers *p)
 	}
 }
 
-int pmf_peers_set(struct pmf_peers *p, fi_addr_t fi_addr, const struct pmf_addr *addr)
+int pmf_peers_set(struct pmf_peers *p, fi_addr_t fi_addr, const struct pmf_peer *peer)
 {
 	struct pmf_peer *_Atomic *chunk;
-	struct pmf_peer *peer;
+	struct pmf_peer *kept;
 	uint64_t c = fi_addr >> PMF_PEERS_CHUNK_BITS;
 
 	if (c >= PMF_PEERS_CHUNKS)
 		return -ENOSPC;
-	peer = malloc(sizeof(*peer));
+	kept = malloc(sizeof(*kept));
 	chunk = atomic_load_explicit(&p->chunk[c], memory_order_relaxed);
 	if (!chunk)
 		chunk = calloc(PMF_PEERS_CHUNK, sizeof(*chunk));
-	if (!peer || !chunk)
+	if (!kept || !chunk)
 		goto no_memory;
-	peer->addr = *addr;
+	*kept = *peer;
 	atomic_store_explicit(&p->chunk[c], chunk, memory_order_release);
-	if (rte_hash_add_key_data(p->by_addr, addr, (void *)(uintptr_t)fi_addr))
+	if (rte_hash_add_key_data(p->by_peer, peer, (void *)(uintptr_t)fi_addr))
 		goto full;
 	/* release pairs with the acquire of pmf_peers_get() */
-	atomic_store_explicit(&chunk[fi_addr & (PMF_PEERS_CHUNK - 1)], peer, memory_order_release);
-	tell(p, addr, FI_ADDR_NOTAVAIL, fi_addr);
+	atomic_store_explicit(&chunk[fi_addr & (PMF_PEERS_CHUNK - 1)], kept, memory_order_release);
+	tell(p, peer, FI_ADDR_NOTAVAIL, fi_addr);
 	return 0;
 
 no_memory:
 	if (chunk != atomic_load_explicit(&p->chunk[c], memory_order_relaxed))
 		free(chunk);
-	free(peer);
+	free(kept);
 	return -ENOMEM;
 full:
-	free(peer);
+	free(kept);
 	return -ENOSPC;
 }
 
@@ -138,10 +138,10 @@ void pmf_peers_unset(struct pmf_peers *p, fi_addr_t fi_addr)
 	submit(p);
 	chunk = p->chunk[fi_addr >> PMF_PEERS_CHUNK_BITS];
 	atomic_store_explicit(&chunk[fi_addr & (PMF_PEERS_CHUNK - 1)], NULL, memory_order_release);
-	pos = rte_hash_del_key(p->by_addr, &peer->addr);
+	pos = rte_hash_del_key(p->by_peer, peer);
 	/* after this no engine looks at the old entry: each has been held once */
-	tell(p, &peer->addr, fi_addr, FI_ADDR_NOTAVAIL);
+	tell(p, peer, fi_addr, FI_ADDR_NOTAVAIL);
 	if (pos >= 0)
-		rte_hash_free_key_with_position(p->by_addr, pos);
+		rte_hash_free_key_with_position(p->by_peer, pos);
 	free(peer);
 }

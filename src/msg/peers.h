@@ -18,19 +18,24 @@
 #define PMF_PEERS_CHUNK (1u << PMF_PEERS_CHUNK_BITS)
 #define PMF_PEERS_CHUNKS 1024 /* 4 M peers */
 
+/* Headers before 1.20 have no keys in address vectors. */
+#ifdef FI_AUTH_KEY
+#define PMF_AUTH_KEY FI_AUTH_KEY
+#else
+#define PMF_AUTH_KEY 0ull
+#endif
+
 struct pmf_ep;
 
-struct pmf_peer {
-	struct pmf_addr addr;
-};
-
 struct pmf_peers {
-	/* address → fi_addr_t; written under the AV's lock, read by engines: rte_hash with
+	/* peer → fi_addr_t; written under the AV's lock, read by engines: rte_hash with
 	 * lock-free reading */
-	struct rte_hash *by_addr;
+	struct rte_hash *by_peer;
 	/* chunks are set once by the control path and stay until the table closes */
 	struct pmf_peer *_Atomic *_Atomic chunk[PMF_PEERS_CHUNKS];
 	TAILQ_HEAD(, pmf_ep) eps; /* bound endpoints; the lock of the AV */
+	/* bit n: the AV has a key of number n; written under its lock, read by posters */
+	_Atomic uint32_t keys;
 };
 
 /** @param max  addresses that it must hold; NULL: no memory */
@@ -38,16 +43,23 @@ struct pmf_peers *pmf_peers_open(uint32_t max);
 void pmf_peers_close(struct pmf_peers *p); /* no endpoint is bound */
 
 /**
- * Enter an address. Control path, under the AV's lock; tells every bound endpoint, so that messages
+ * Enter a peer. Control path, under the AV's lock; tells every bound endpoint, so that messages
  * of a source that came before its insert get their fi_addr_t.
  * @return 0, -ENOMEM, -ENOSPC
  */
-int pmf_peers_set(struct pmf_peers *p, fi_addr_t fi_addr, const struct pmf_addr *addr);
+int pmf_peers_set(struct pmf_peers *p, fi_addr_t fi_addr, const struct pmf_peer *peer);
 /** Take it out; every bound endpoint forgets the fi_addr_t (its flow stays until it is idle). */
 void pmf_peers_unset(struct pmf_peers *p, fi_addr_t fi_addr);
 
-/** Any thread: the fi_addr_t of @p addr, or FI_ADDR_NOTAVAIL. */
-fi_addr_t pmf_peers_find(struct pmf_peers *p, const struct pmf_addr *addr);
+/** Any thread: the fi_addr_t of @p peer, or FI_ADDR_NOTAVAIL. */
+fi_addr_t pmf_peers_find(struct pmf_peers *p, const struct pmf_peer *peer);
+
+/** Any thread: is @p a the fi_addr_t of a key that the AV has? */
+static inline bool pmf_peers_have_key(struct pmf_peers *p, fi_addr_t a)
+{
+	return (a & ~(fi_addr_t)31) == PMF_KEY_ADDR &&
+	       (atomic_load_explicit(&p->keys, memory_order_relaxed) >> (a & 31) & 1);
+}
 
 /** Any thread: the peer or NULL. The pointer is good while the fi_addr_t is inserted. */
 static inline struct pmf_peer *pmf_peers_get(struct pmf_peers *p, fi_addr_t a)

@@ -34,6 +34,7 @@ int pmf_rctx_open(const struct pmf_rctx_attr *attr, struct pmf_rctx **out)
 	rc->prefix = attr->prefix;
 	rc->rx_flags = attr->prefix ? PMF_XF_PREFIX : 0;
 	rc->directed = attr->directed;
+	rc->keyed = attr->keyed;
 	rc->odd = attr->directed || attr->prefix;
 	rc->kick = attr->kick;
 	rc->min_multi = PMF_MIN_MULTI_RECV;

@@ -25,6 +25,7 @@ struct pmf_rctx_attr {
 	uint32_t size, iov_limit;
 	uint8_t prefix;	  /* of FI_MSG_PREFIX, or 0 */
 	bool directed;	  /* FI_DIRECTED_RECV: the source of a receive counts */
+	bool keyed;	  /* authorization keys are those of the AV: a source may be one of them */
 	bool thread_safe; /* posting threads may be several */
 	bool kick;	  /* manual progress: a call that is refused runs a pass */
 };
@@ -32,7 +33,7 @@ struct pmf_rctx_attr {
 struct pmf_rctx {
 	/* Read by posting threads. */
 	_Atomic bool open; /* receives may be posted; written by the control path */
-	bool directed, kick;
+	bool directed, keyed, kick;
 	bool odd;	  /* posting has more to look at: directed or prefix */
 	uint8_t rx_flags; /* PMF_XF_PREFIX or 0 */
 	uint8_t prefix;

@@ -67,7 +67,8 @@ static void copy_flow(const struct pmf_eflow *ef, struct copy *c)
 {
 	char addr[72];
 
-	snprintf(c->object, sizeof(c->object), "peer:%s", addr_text(&ef->peer, addr, sizeof(addr)));
+	snprintf(c->object, sizeof(c->object), "peer:%s",
+		 addr_text(&ef->peer.addr, addr, sizeof(addr)));
 	c->desc = pmf_flow_stat_desc;
 	c->count = pmf_flow_stat_count;
 	c->flow = ef->stats;
@@ -134,7 +135,7 @@ static void view_peer(const struct pmf_eflow *ef, struct pmf_peer_view *v)
 	const struct pmf_flow *f = &ef->flow;
 
 	v->local = ef->ep->addr;
-	v->peer = ef->peer;
+	v->peer = ef->peer.addr;
 	snprintf(v->state, sizeof(v->state), "%s", pmf_flow_state_name[f->state]);
 	v->srtt = f->rtt.srtt;
 	v->cwnd = (uint32_t)((uint64_t)f->cc.cwnd * 1000 / PMF_CC_ONE);

@@ -30,6 +30,8 @@ enum {
 	PMF_XF_STALLED = 0x20,	  /* and waits for room in the CQ */
 	PMF_XF_GROUP = 0x40,	  /* to a multicast group, in no flow */
 	/* receives */
+	PMF_XF_KEYED =
+		0x04, /* directed: `want` is a key of the AV, and all peers under it are meant */
 	PMF_XF_FROM_GROUP = 0x08, /* took a multicast message */
 	PMF_XF_DIRECTED = 0x10,	  /* takes messages of one source only */
 	PMF_XF_MULTI = 0x20,	  /* a multi-receive buffer: messages take parts of it */
@@ -74,7 +76,7 @@ struct pmf_rx {
 	struct pmf_eflow *flow;
 	uint64_t msg, total, got, data;
 	fi_addr_t src;
-	struct pmf_addr from; /* endpoints with FI_SOURCE_ERR: the sender */
+	struct pmf_peer from; /* endpoints with FI_SOURCE_ERR: the sender */
 	union {
 		fi_addr_t want;	       /* PMF_XF_DIRECTED */
 		struct pmf_rx *buffer; /* PMF_XF_PART: what it is a part of */
@@ -117,7 +119,7 @@ struct pmf_stub {
 	bool datagram; /* of multicast: no flow has brought it */
 	uint64_t msg, total, got, data, cost;
 	fi_addr_t src;
-	struct pmf_addr peer;		/* an AV may learn it after the flow has gone */
+	struct pmf_peer peer;		/* an AV may learn it after the flow has gone */
 	struct pmf_block *block, *last; /* bytes, unless they fit inline */
 	struct pmf_item item;		/* HOLD */
 	uint8_t bytes[PMF_STUB_INLINE];

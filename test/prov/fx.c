@@ -62,6 +62,9 @@ struct fi_info *fx_hints(const struct fx_opt *opt)
 		h->domain_attr->auth_key = (uint8_t *)strdup(opt->key);
 		h->domain_attr->auth_key_size = strlen(opt->key);
 	}
+	if (opt->av_keys)
+		h->domain_attr->auth_key_size =
+			SIZE_MAX; /* FI_AV_AUTH_KEY, which old headers lack */
 	h->tx_attr->op_flags = opt->tx_op_flags;
 	h->rx_attr->op_flags = opt->rx_op_flags;
 	h->tx_attr->size = opt->tx_size;
@@ -81,7 +84,8 @@ void fx_open_domain(struct fx *f, const struct fx_opt *opt)
 	if (fx_on_connections() && !f->opt.no_enable)
 		f->opt.msg = true;
 	hints = fx_hints(&f->opt);
-	CU_ASSERT_EQUAL_FATAL(fi_getinfo(FX_API, NULL, NULL, 0, hints, &f->info), 0);
+	CU_ASSERT_EQUAL_FATAL(
+		fi_getinfo(f->opt.api ? f->opt.api : FX_API, NULL, NULL, 0, hints, &f->info), 0);
 	fi_freeinfo(hints);
 	CU_ASSERT_EQUAL_FATAL(fi_fabric(f->info->fabric_attr, &f->fabric, NULL), 0);
 	CU_ASSERT_EQUAL_FATAL(fi_domain(f->fabric, f->info, &f->domain, NULL), 0);

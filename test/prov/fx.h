@@ -34,6 +34,8 @@ struct fx_opt {
 	uint64_t tx_bind, rx_bind; /* FI_SELECTIVE_COMPLETION */
 	size_t tx_size, rx_size, inject_size, cq_size;
 	uint32_t addr_format;	   /* default FI_SOCKADDR_IN */
+	uint32_t api;		   /* version asked for; default FX_API */
+	bool av_keys;		   /* FI_AV_AUTH_KEY: keys are the tests' to insert */
 	const char *key;	   /* authorization key of the domain */
 	const char *a_key, *b_key; /* of the endpoints, when not the domain's */
 	bool one_cq;		   /* a and b and both directions on one CQ */

@@ -7,19 +7,19 @@
 
 #include "unit.h"
 
-static struct pmf_addr addr_of(uint32_t n)
+/* Two neighbours are one address under two keys. */
+static struct pmf_peer peer_of(uint32_t n)
 {
-	uint8_t ip[4] = {10, (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n};
-	struct pmf_addr a;
+	uint8_t ip[4] = {10, (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)(n & ~1u)};
+	struct pmf_peer p = {.key = n & 1};
 
-	memset(&a, 0, sizeof(a));
-	pmf_addr_set_v4(&a, ip, (uint16_t)(1000 + n % 7));
-	return a;
+	pmf_addr_set_v4(&p.addr, ip, (uint16_t)(1000 + (n >> 1) % 7));
+	return p;
 }
 
 static uint32_t insert(struct pmf_av_table *t, uint32_t n, bool expect_fresh)
 {
-	struct pmf_addr a = addr_of(n);
+	struct pmf_peer a = peer_of(n);
 	uint32_t index = PMF_AV_NONE;
 	bool fresh;
 
@@ -44,10 +44,10 @@ static void test_indices_count_up_over_growth(void)
 	for (uint32_t i = 0; i < 5000; i++)
 		CU_ASSERT_EQUAL(insert(&t, i, true), i);
 	for (uint32_t i = 0; i < 5000; i++) {
-		struct pmf_addr a = addr_of(i);
+		struct pmf_peer a = peer_of(i);
 
 		CU_ASSERT_EQUAL(pmf_av_table_find(&t, &a), i);
-		CU_ASSERT(pmf_addr_eq(pmf_av_table_get(&t, i), &a));
+		CU_ASSERT(pmf_peer_eq(pmf_av_table_get(&t, i), &a));
 	}
 	CU_ASSERT_PTR_NULL(pmf_av_table_get(&t, 5000));
 	CU_ASSERT_PTR_NULL(pmf_av_table_get(&t, UINT64_MAX));
@@ -74,7 +74,7 @@ static void test_the_lowest_free_index_comes_first(void)
 
 static void test_an_address_inserted_twice_is_removed_twice(void)
 {
-	struct pmf_addr a = addr_of(1);
+	struct pmf_peer a = peer_of(1);
 	struct pmf_av_table t;
 	bool gone;
 

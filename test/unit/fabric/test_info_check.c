@@ -5,6 +5,7 @@
  */
 #include "fabric/info.h"
 
+#include "msg/ep.h"
 #include "unit.h"
 
 static struct fi_info *hints_new(void)
@@ -106,7 +107,13 @@ static void test_domain(void)
 	NOT_MET(h->domain_attr->max_ep_tx_ctx = 2);
 	NOT_MET(h->domain_attr->max_ep_stx_ctx = 1);
 	MET(h->domain_attr->max_ep_srx_ctx = 1);
+#ifdef FI_AV_AUTH_KEY
+	MET(h->domain_attr->auth_key_size = FI_AV_AUTH_KEY);
+	MET(h->domain_attr->max_ep_auth_key = PMF_EP_KEYS);
+	NOT_MET(h->domain_attr->max_ep_auth_key = PMF_EP_KEYS + 1);
+#else
 	NOT_MET(h->domain_attr->auth_key_size = SIZE_MAX);
+#endif
 	NOT_MET(h->domain_attr->ep_cnt = SIZE_MAX);
 }
 
