@@ -159,6 +159,9 @@ void pmf_cc_pause(struct pmf_cc *cc, pmf_ns_t now)
 {
 	if (cc->interval == 0 || now - cc->quiet_at < QUIET_LATELY)
 		return;
+	/* Who waits already for longer has paused enough. */
+	if (cc->next_send > now + cc->base + cc->target + cc->interval)
+		return;
 	/* Whole intervals, or all would go on at the same moment. */
 	cc->next_send = PMF_MAX(cc->next_send, now) +
 			((cc->base + cc->target) / cc->interval + 1) * cc->interval;

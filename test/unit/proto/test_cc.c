@@ -314,6 +314,23 @@ static void test_base_is_of_one_size(void)
 	CU_ASSERT_EQUAL(b.min, 10 * US);
 }
 
+/* The peer's phase changes every few ms, and packets may be due once in hundreds of them. */
+static void test_pauses_do_not_add_up(void)
+{
+	const pmf_ns_t changes = 8 * PMF_NS_PER_MS;
+
+	/* given: a packet every 100 ms */
+	now = PMF_NS_PER_S;
+	pmf_cc_init(&cc, 512, 6 * PMF_NS_PER_US);
+	cc.interval = 100 * PMF_NS_PER_MS;
+	pmf_cc_on_send(&cc, now);
+	/* when */
+	for (unsigned int i = 0; i < 1000; i++)
+		pmf_cc_pause(&cc, now += changes);
+	/* then */
+	CU_ASSERT_TRUE(cc.next_send <= now + 3 * (pmf_ns_t)cc.interval);
+}
+
 int main(void)
 {
 	static const struct proto_test tests[] = {
@@ -340,6 +357,7 @@ int main(void)
 		{"a long gap says nothing until all is taken",
 		 test_long_gap_says_nothing_until_all_is_taken},
 		{"the least round trip is of one size", test_base_is_of_one_size},
+		{"pauses do not add up", test_pauses_do_not_add_up},
 	};
 
 	return test_main("cc", tests, PMF_ARRAY_SIZE(tests));
