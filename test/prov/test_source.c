@@ -177,7 +177,7 @@ static void test_C4_directed_skips_others_and_leaves_them(void)
 
 static void test_C4_one_posting_order(void)
 {
-	char first[8], second[8];
+	char first[8], second[8], third[8], other[8];
 	struct fx f;
 
 	fx_open(&f, &directed);
@@ -187,6 +187,17 @@ static void test_C4_one_posting_order(void)
 	expect_text(&f, first, "1");
 	inject(&f, &f.a, "2");
 	expect_text(&f, second, "2");
+	/* behind one for another source: the older of the two that match, of either kind */
+	CU_ASSERT_EQUAL(fi_recv(f.b.ep, other, 8, NULL, f.b.b, other), 0);
+	CU_ASSERT_EQUAL(fi_recv(f.b.ep, first, 8, NULL, FI_ADDR_UNSPEC, first), 0);
+	CU_ASSERT_EQUAL(fi_recv(f.b.ep, second, 8, NULL, f.b.a, second), 0);
+	CU_ASSERT_EQUAL(fi_recv(f.b.ep, third, 8, NULL, FI_ADDR_UNSPEC, third), 0);
+	inject(&f, &f.a, "3");
+	expect_text(&f, first, "3");
+	inject(&f, &f.a, "4");
+	expect_text(&f, second, "4");
+	inject(&f, &f.a, "5");
+	expect_text(&f, third, "5");
 	fx_close(&f);
 }
 
