@@ -452,6 +452,10 @@ static void test_B12_get_and_set_default_flags(void)
 	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_GETOPSFLAG, &flags), -FI_EINVAL);
 	flags = FI_COMPLETION;
 	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_SETOPSFLAG, &flags), -FI_EINVAL);
+	flags = FI_TRANSMIT | FI_MORE;
+	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
+	flags = FI_RECV | FI_INJECT;
+	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
 	fx_close(&f);
 }
 

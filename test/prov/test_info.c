@@ -349,6 +349,8 @@ static void test_E11_an_event_queue_opens_for_rdm(void)
 	CU_ASSERT_EQUAL(event, FI_NOTIFY);
 	CU_ASSERT_PTR_NOT_NULL(fi_eq_strerror(eq, FI_EIO, NULL, NULL, 0));
 	CU_ASSERT_EQUAL(fi_close(&eq->fid), 0);
+	attr.wait_obj = FI_WAIT_SET;
+	CU_ASSERT_EQUAL(fi_eq_open(f.fabric, &attr, &eq, NULL), -FI_EINVAL);
 	fx_close_domain(&f);
 }
 
