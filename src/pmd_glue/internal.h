@@ -45,7 +45,8 @@ struct pmf_quirks {
 	bool whole_ring_room; /* rx mbufs must take a whole slot of its ring, see pmf_quirks_room()
 			       */
 	uint16_t extra_room;  /* bytes of each rx mbuf that it keeps for itself */
-	bool on_intr_thread;  /* handles its peer there, unlocked: stopped and removed there, too */
+	uint16_t pad; /* bytes before the room in each mbuf: where frames begin in a cache line */
+	bool on_intr_thread; /* handles its peer there, unlocked: stopped and removed there, too */
 	/* A side that connects, and that only stop and start make connect again. */
 	bool (*reconnects)(const struct pmf_port_conf *conf);
 	/* Its removal leaves a live descriptor behind: it is only stopped. */

@@ -33,6 +33,7 @@ static struct rte_mempool *pool_make(struct pmf_port *port, const char *what, ui
 {
 	struct rte_pktmbuf_pool_private priv = {
 		.mbuf_data_room_size = (uint16_t)(RTE_PKTMBUF_HEADROOM + room),
+		.mbuf_priv_size = port->quirks->pad,
 	};
 	const unsigned int n = port->nqueues * (DESCRIPTORS + HELD_PER_QUEUE) +
 			       CACHING_THREADS * POOL_CACHE * 3 / 2;
@@ -46,8 +47,9 @@ static struct rte_mempool *pool_make(struct pmf_port *port, const char *what, ui
 	struct rte_mempool *mp;
 
 	snprintf(name, sizeof(name), "pmf_%s_%u", what, port->port_id);
-	mp = rte_mempool_create_empty(name, n, sizeof(struct rte_mbuf) + priv.mbuf_data_room_size,
-				      POOL_CACHE, sizeof(priv), port->socket_id, flags);
+	mp = rte_mempool_create_empty(
+		name, n, sizeof(struct rte_mbuf) + priv.mbuf_priv_size + priv.mbuf_data_room_size,
+		POOL_CACHE, sizeof(priv), port->socket_id, flags);
 	if (!mp)
 		return NULL;
 	/*
