@@ -20,14 +20,18 @@
 #define MANY_TRIED 64u /* packets over which the share of lost ones is looked at */
 #define MANY_LOST 4u   /* one in so many is more than a bad wire loses */
 
-/* The largest number whose square is at most @p v. */
+/* The largest number whose square is at most @p v, by Newton's steps from above. */
 static uint32_t root(uint64_t v)
 {
-	uint64_t r = 0;
+	uint64_t r, next;
 
-	for (uint64_t bit = 1ull << 31; bit != 0; bit >>= 1)
-		if ((r + bit) * (r + bit) <= v)
-			r += bit;
+	if (v == 0)
+		return 0;
+	next = 1ull << (65 - __builtin_clzll(v)) / 2;
+	do {
+		r = next;
+		next = (r + v / r) / 2;
+	} while (next < r);
 	return (uint32_t)r;
 }
 
@@ -128,6 +132,10 @@ static void sum_up(struct pmf_cc *cc)
 		share = (uint32_t)PMF_MIN(((uint64_t)cc->marks << 16) / cc->acked, ONE);
 		cc->alpha += share / 8 - cc->alpha / 8;
 	}
+}
+
+static void count_tried(struct pmf_cc *cc)
+{
 	cc->tried += cc->acked;
 	if (cc->tried > 4 * MANY_TRIED) {
 		cc->tried /= 2;
@@ -135,20 +143,40 @@ static void sum_up(struct pmf_cc *cc)
 	}
 }
 
-void pmf_cc_round(struct pmf_cc *cc, pmf_ns_t base, pmf_ns_t now)
+/*
+ * Most of the window lay idle, packets hardly waited, and the path is as it was: what was reckoned
+ * holds. A program that waits for each answer has no other rounds than these.
+ */
+static bool unchanged(const struct pmf_cc *cc, pmf_ns_t base)
+{
+	return 2 * ONE * (uint64_t)cc->most < cc->cwnd && cc->interval == 0 && cc->marks == 0 &&
+	       cc->queued <= cc->target * cc->samples && base == cc->base;
+}
+
+static void reckon(struct pmf_cc *cc)
 {
 	bool starting;
 
-	cc->base = base;
 	sum_up(cc);
 	starting = cc->cwnd < cc->ssthresh && cc->least <= cc->target / 4;
 	if (cc->marks != 0 || (cc->queue != UINT32_MAX && cc->queue > cc->target && !starting))
 		decrease(cc);
 	else
 		increase(cc);
+	set_target(cc);
+}
+
+void pmf_cc_round(struct pmf_cc *cc, pmf_ns_t base, pmf_ns_t now)
+{
+	if (unchanged(cc, base)) {
+		cc->queue = cc->least;
+	} else {
+		cc->base = base;
+		reckon(cc);
+	}
+	count_tried(cc);
 	if (cc->least < cc->target / 4)
 		cc->quiet_at = now;
-	set_target(cc);
 	cc->round_end = now + PMF_MAX(cc->base + cc->smooth, ROUND_LEAST);
 	cc->queued = 0;
 	cc->least = UINT32_MAX;
