@@ -27,9 +27,12 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 	if (n != -FI_EAGAIN)
 		return n;
 	/* who polls an idle queue looks at it once a call */
-	if (!pmf_progress_run(cq->progress) && count)
+	if (!pmf_progress_poll(cq->progress) && count)
 		return n;
-	return pmf_cq_take(cq, buf, count, src);
+	n = pmf_cq_take(cq, buf, count, src);
+	if (n == -FI_EAGAIN && pmf_progress_rest(cq->progress))
+		n = pmf_cq_take(cq, buf, count, src);
+	return n;
 }
 
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)

@@ -145,6 +145,7 @@ int pmf_engine_open(struct pmf_queue *q, const struct pmf_conf *conf, struct pmf
 /* No endpoint is left but orphans, whose time is over. */
 void pmf_engine_close(struct pmf_engine *e)
 {
+	pmf_engine_later(e, pmf_clock_ns());
 	pmf_ep_reap(e, PMF_NS_NEVER);
 	pmf_queue_flush(e->q);
 	while (e->active_free) {
@@ -229,7 +230,7 @@ static void flush(struct pmf_engine *e)
 		pmf_mc_handed(e, pmf_queue_handed(e->q));
 }
 
-bool pmf_engine_pass(struct pmf_engine *e)
+static inline bool pass(struct pmf_engine *e, bool answers)
 {
 	pmf_ns_t now = pmf_clock_ns();
 	struct pmf_rctx *rc;
@@ -281,10 +282,40 @@ bool pmf_engine_pass(struct pmf_engine *e)
 	if (pmf_unlikely(now >= e->next_tick))
 		tick(e, now);
 	flush(e);
+	/* who sleeps until a completion comes is not kept waiting for an answer to something else
+	 */
+	if (!answers || atomic_load_explicit(&e->sleepers, memory_order_relaxed))
+		pmf_engine_later(e, now);
 	if (pmf_unlikely(e->dirty_cqs || e->dirty_cntrs))
 		pmf_complete_wake(e);
 	e->stats.passes_busy += busy;
 	return busy;
+}
+
+bool pmf_engine_pass(struct pmf_engine *e)
+{
+	return pass(e, false);
+}
+
+bool pmf_engine_poll(struct pmf_engine *e)
+{
+	return pass(e, true);
+}
+
+bool pmf_engine_rest(struct pmf_engine *e)
+{
+	if (!e->later.flow)
+		return false;
+	pmf_engine_later(e, pmf_clock_ns());
+	if (pmf_unlikely(e->dirty_cqs || e->dirty_cntrs))
+		pmf_complete_wake(e);
+	return true;
+}
+
+/* Has it something in flight of which no acknowledgement has come? */
+static inline bool has_unanswered(const struct pmf_engine *e, const struct pmf_eflow *ef)
+{
+	return ef->flow.inflight > (e->later.flow == ef ? e->later.packets : 0);
 }
 
 /*
@@ -298,9 +329,10 @@ void pmf_engine_kick(struct pmf_engine *e, struct pmf_ep *ep, bool batch)
 
 	pmf_engine_submit(e, ep, now);
 	ef = TAILQ_LAST(&e->ready, pmf_eflowq);
-	if (ef && (batch || !ef->flow.inflight))
+	if (ef && (batch || !has_unanswered(e, ef)))
 		pmf_engine_transmit(e, now);
 	flush(e);
+	pmf_engine_later(e, now);
 	if (pmf_unlikely(e->dirty_cqs || e->dirty_cntrs))
 		pmf_complete_wake(e);
 }

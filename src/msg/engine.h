@@ -80,6 +80,13 @@ struct pmf_engine {
 	uint32_t window, window_mask;
 	uint32_t idle_rx; /* passes in a row that received nothing */
 	bool rx_more;	  /* the last look for frames took all that it could */
+	bool lone;	  /* it took a single one */
+	struct {
+		struct rte_mbuf *frame; /* to be freed */
+		struct pmf_eflow *flow; /* to be told what `hdr` acknowledges; NULL: nobody */
+		uint32_t packets;	/* acknowledged */
+		pmf_ns_t at;		/* when it came */
+	} later;	  /* what is left to do of a lone frame when it has been answered */
 	bool manual_acks; /* the reader drives: two empty passes flush acknowledgements */
 	struct pmf_eflowq ready, acks, actives;
 	struct pmf_epq eps, orphans;
@@ -111,6 +118,7 @@ struct pmf_engine {
 	pmf_ns_t next_tick, reset_window;
 	uint32_t resets;
 
+	struct pmf_hdr hdr; /* of the frame that came last */
 	struct pmf_flow_conf fconf;
 	struct pmf_looks looks;
 	struct pmf_contact_key key;
@@ -169,6 +177,13 @@ void pmf_engine_close(struct pmf_engine *e);
 
 /** One whole pass. @return whether there was anything to do. */
 bool pmf_engine_pass(struct pmf_engine *e);
+/**
+ * The pass of an application's thread, which may answer the one message that it finds: what that
+ * message's packet acknowledges is left until the answer has gone, or until the next pass.
+ */
+bool pmf_engine_poll(struct pmf_engine *e);
+/** What pmf_engine_poll() left. @return whether there was anything */
+bool pmf_engine_rest(struct pmf_engine *e);
 /** The tx half for a poster: what @p ep has posted goes to its flows; @p batch: sent even if they
  * are busy. */
 void pmf_engine_kick(struct pmf_engine *e, struct pmf_ep *ep, bool batch);
@@ -184,6 +199,8 @@ void pmf_busy_remove(struct pmf_engine *e, struct pmf_ep *ep);
 
 /* engine_rx.c */
 bool pmf_engine_receive(struct pmf_engine *e, pmf_ns_t now);
+/** What the last frame left to be done when it has been answered. */
+void pmf_engine_later(struct pmf_engine *e, pmf_ns_t now);
 void pmf_engine_release_held(struct pmf_engine *e, struct pmf_eflow *ef);
 
 /* engine_tx.c */

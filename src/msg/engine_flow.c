@@ -401,6 +401,8 @@ void pmf_eflow_free(struct pmf_engine *e, struct pmf_eflow *ef, int error)
 	pmf_fence_end(e, ef, ef->cm ? FI_ECANCELED : error);
 	pmf_match_flow_end(e, ef, ef->cm ? FI_ECANCELED : error);
 	deactivate(e, ef);
+	if (e->later.flow == ef)
+		e->later.flow = NULL;
 	if (ef->ready)
 		TAILQ_REMOVE(&e->ready, ef, ready_link);
 	if (ef->ack)

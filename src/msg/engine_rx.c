@@ -373,6 +373,7 @@ static void on_flow_packet(struct pmf_engine *e, struct pmf_eflow *ef, const str
 			   const struct pmf_hdr *hdr, struct rte_mbuf *m, pmf_ns_t now)
 {
 	enum pmf_verdict v;
+	uint32_t later = 0;
 	pmf_psn_t psn;
 
 	if (pmf_unlikely(!pmf_eflow_activate(e, ef))) {
@@ -380,7 +381,10 @@ static void on_flow_packet(struct pmf_engine *e, struct pmf_eflow *ef, const str
 		rte_pktmbuf_free(m);
 		return;
 	}
-	v = pmf_flow_rx(&ef->flow, hdr, f->ecn, now, &psn);
+	if (e->lone)
+		v = pmf_flow_rx_first(&ef->flow, hdr, f->ecn, now, &psn, &later);
+	else
+		v = pmf_flow_rx(&ef->flow, hdr, f->ecn, now, &psn);
 	pmf_eflow_drain(e, ef); /* invitations that this packet acknowledges, before its records */
 	switch (v) {
 	case PMF_RX_NEXT:
@@ -398,11 +402,34 @@ static void on_flow_packet(struct pmf_engine *e, struct pmf_eflow *ef, const str
 	default:
 		break;
 	}
-	if (m)
+	if (m && e->lone)
+		e->later.frame = m;
+	else if (m)
 		rte_pktmbuf_free(m);
 	if (pmf_unlikely(ef->cm) && pmf_cm_over(e, ef, now))
 		return;
-	pmf_eflow_settle(e, ef, now);
+	if (later) {
+		e->later.flow = ef;
+		e->later.packets = later;
+		e->later.at = now;
+	} else {
+		pmf_eflow_settle(e, ef, now);
+	}
+}
+
+void pmf_engine_later(struct pmf_engine *e, pmf_ns_t now)
+{
+	struct pmf_eflow *ef = e->later.flow;
+
+	if (e->later.frame) {
+		rte_pktmbuf_free(e->later.frame);
+		e->later.frame = NULL;
+	}
+	if (ef) {
+		e->later.flow = NULL;
+		pmf_flow_rx_later(&ef->flow, &e->hdr, e->later.packets, e->later.at);
+		pmf_eflow_settle(e, ef, now);
+	}
 }
 
 static struct pmf_eflow *by_conn(struct pmf_engine *e, uint64_t conn)
@@ -497,15 +524,15 @@ out:
 static void on_frame(struct pmf_engine *e, const struct pmf_frame *f, struct rte_mbuf *m,
 		     pmf_ns_t now)
 {
+	struct pmf_hdr *hdr = &e->hdr;
 	struct pmf_eflow *ef;
-	struct pmf_hdr hdr;
 	int err;
 
 	if (pmf_unlikely(f->multicast)) {
 		pmf_mc_receive(e, f, m);
 		return;
 	}
-	err = pmf_wire_get(f->payload, f->len, &hdr);
+	err = pmf_wire_get(f->payload, f->len, hdr);
 	if (pmf_unlikely(err)) {
 		if (err == -EPROTONOSUPPORT)
 			e->stats.drop_version++;
@@ -514,28 +541,28 @@ static void on_frame(struct pmf_engine *e, const struct pmf_frame *f, struct rte
 		rte_pktmbuf_free(m);
 		return;
 	}
-	ef = by_conn(e, hdr.conn);
+	ef = by_conn(e, hdr->conn);
 	/* an OPEN that names our id comes from a peer that we have opened to: it tells us its own
 	 */
-	if (pmf_likely(ef && (hdr.type == PMF_PT_DATA || hdr.type == PMF_PT_ACK ||
-			      hdr.type == PMF_PT_PROBE || hdr.type == PMF_PT_OPEN))) {
-		if (pmf_unlikely(ef->seal || hdr.key) && !pmf_auth_flow_rx(e, ef, f, &hdr, now)) {
-			if (ef->seal && hdr.key && !pmf_keyring_find(ef->auth->ring, hdr.key))
-				answer_reset(e, f, &hdr, NULL, true, now);
+	if (pmf_likely(ef && (hdr->type == PMF_PT_DATA || hdr->type == PMF_PT_ACK ||
+			      hdr->type == PMF_PT_PROBE || hdr->type == PMF_PT_OPEN))) {
+		if (pmf_unlikely(ef->seal || hdr->key) && !pmf_auth_flow_rx(e, ef, f, hdr, now)) {
+			if (ef->seal && hdr->key && !pmf_keyring_find(ef->auth->ring, hdr->key))
+				answer_reset(e, f, hdr, NULL, true, now);
 			rte_pktmbuf_free(m);
 			return;
 		}
-		on_flow_packet(e, ef, f, &hdr, m, now);
+		on_flow_packet(e, ef, f, hdr, m, now);
 		return;
 	}
 	/* an OPEN with an id answers one of ours; that flow, or the life that had it, is gone */
-	if (hdr.type == PMF_PT_DATA || hdr.type == PMF_PT_ACK || hdr.type == PMF_PT_PROBE ||
-	    (hdr.type == PMF_PT_OPEN && hdr.conn)) {
-		unknown_conn(e, f, &hdr, now);
+	if (hdr->type == PMF_PT_DATA || hdr->type == PMF_PT_ACK || hdr->type == PMF_PT_PROBE ||
+	    (hdr->type == PMF_PT_OPEN && hdr->conn)) {
+		unknown_conn(e, f, hdr, now);
 		rte_pktmbuf_free(m);
 		return;
 	}
-	on_contact(e, f, &hdr, m, now);
+	on_contact(e, f, hdr, m, now);
 }
 
 /** Take one burst from the device. @return whether there was any frame. */
@@ -545,9 +572,14 @@ bool pmf_engine_receive(struct pmf_engine *e, pmf_ns_t now)
 	struct pmf_frame f;
 	uint16_t n;
 
+	pmf_engine_later(e, now);
 	pmf_looks_note(&e->looks, now, e->rx_more);
 	n = pmf_queue_rx(e->q, m, PMF_BURST, now);
 	e->rx_more = n == PMF_BURST;
+	e->lone = n == 1;
+	/* the lines that follow the first, which is about to be read */
+	for (uint16_t i = 0; i < n; i++)
+		__builtin_prefetch(rte_pktmbuf_mtod_offset(m[i], void *, PMF_CACHE_LINE));
 	for (uint16_t i = 0; i < n; i++) {
 		if (i + 1 < n)
 			__builtin_prefetch(rte_pktmbuf_mtod(m[i + 1], void *));

@@ -312,7 +312,7 @@ void pmf_stack_put(struct pmf_progress *p)
 	pthread_mutex_unlock(&s.lock);
 }
 
-bool pmf_progress_run(struct pmf_progress *p)
+static inline bool run(struct pmf_progress *p, bool answers)
 {
 	struct pmf_thread *self = &pmf_thread;
 	bool busy = false;
@@ -325,7 +325,7 @@ bool pmf_progress_run(struct pmf_progress *p)
 
 			if (!pmf_engine_try(e))
 				continue;
-			busy |= pmf_engine_pass(e);
+			busy |= answers ? pmf_engine_poll(e) : pmf_engine_pass(e);
 			pmf_engine_release(e);
 		}
 	}
@@ -334,6 +334,29 @@ bool pmf_progress_run(struct pmf_progress *p)
 	else
 		pmf_idle_empty(&self->idle);
 	return busy || !p->manual;
+}
+
+bool pmf_progress_run(struct pmf_progress *p)
+{
+	return run(p, false);
+}
+
+bool pmf_progress_poll(struct pmf_progress *p)
+{
+	return run(p, true);
+}
+
+bool pmf_progress_rest(struct pmf_progress *p)
+{
+	bool any = false;
+
+	for (uint32_t q = 0; p->manual && q < p->nengines; q++) {
+		if (!pmf_engine_try(p->engine[q]))
+			continue;
+		any |= pmf_engine_rest(p->engine[q]);
+		pmf_engine_release(p->engine[q]);
+	}
+	return any;
 }
 
 void pmf_progress_sleep_begin(struct pmf_progress *p)

@@ -75,6 +75,11 @@ void pmf_keyfile_keys(struct pmf_key_list *out);
  * @return false: nothing has happened, so a queue that was empty need not be looked at again
  */
 bool pmf_progress_run(struct pmf_progress *p);
+/** The same for who may answer the one message that is found: what its packet acknowledges is left
+ * until the answer has gone, or until a next pass. */
+bool pmf_progress_poll(struct pmf_progress *p);
+/** There was no answer to give: what pmf_progress_poll() left is done. @return as above */
+bool pmf_progress_rest(struct pmf_progress *p);
 
 /** A reader is about to sleep on a wait object: the helper thread drives the engines until done. */
 void pmf_progress_sleep_begin(struct pmf_progress *p);

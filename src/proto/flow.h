@@ -221,6 +221,16 @@ enum pmf_verdict {
 enum pmf_verdict pmf_flow_rx(struct pmf_flow *f, const struct pmf_hdr *hdr, uint8_t ecn,
 			     pmf_ns_t now, pmf_psn_t *psn);
 
+/**
+ * The same, but what the header acknowledges may be left for after what it brings has been
+ * answered: pmf_flow_rx_later() accounts it then, before the flow takes another packet.
+ * @param later  set to the packets that are left so; 0: none, all is done
+ */
+enum pmf_verdict pmf_flow_rx_first(struct pmf_flow *f, const struct pmf_hdr *hdr, uint8_t ecn,
+				   pmf_ns_t now, pmf_psn_t *psn, uint32_t *later);
+/** @param hdr, later  of pmf_flow_rx_first(); @param at  when the packet came */
+void pmf_flow_rx_later(struct pmf_flow *f, const struct pmf_hdr *hdr, uint32_t later, pmf_ns_t at);
+
 /* A walk over the records of one packet that is next in order. */
 struct pmf_rec_iter {
 	const uint8_t *p;

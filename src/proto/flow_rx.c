@@ -116,8 +116,25 @@ static enum pmf_verdict rx_resync(struct pmf_flow *f, const struct pmf_hdr *hdr,
 	return PMF_RX_DROP;
 }
 
-enum pmf_verdict pmf_flow_rx(struct pmf_flow *f, const struct pmf_hdr *hdr, uint8_t ecn,
-			     pmf_ns_t now, pmf_psn_t *psn)
+/*
+ * May what the packet acknowledges wait? One eager message, whole and kept by the peer, may.
+ * Records that are about to be read may name what is announced, held or invited: there they come
+ * second.
+ */
+static inline bool may_wait(const struct pmf_flow *f, const struct pmf_hdr *hdr, int32_t ahead)
+{
+	const struct pmf_txpkt *p;
+
+	if (ahead != 1 || hdr->type != PMF_PT_DATA || hdr->nsack != 0 ||
+	    hdr->holds != f->holds_told)
+		return false;
+	p = pmf_pkt(f->active, f->una);
+	return p->queue == PMF_Q_SEND && p->state == PMF_PKT_SENT && p->nrecs == 1 &&
+	       p->ends == 1 && p->first->mode == PMF_MODE_EAGER;
+}
+
+static inline enum pmf_verdict rx(struct pmf_flow *f, const struct pmf_hdr *hdr, uint8_t ecn,
+				  pmf_ns_t now, pmf_psn_t *psn, uint32_t *later)
 {
 	int32_t ahead;
 
@@ -149,9 +166,31 @@ enum pmf_verdict pmf_flow_rx(struct pmf_flow *f, const struct pmf_hdr *hdr, uint
 		pmf_flow_on_echo(f, hdr, now);
 	else if (pmf_unlikely(f->state == PMF_FLOW_RESYNC))
 		return rx_resync(f, hdr, ahead, ecn, now, psn);
+	else if (later && may_wait(f, hdr, ahead))
+		*later = (uint32_t)ahead;
 	else if (ahead >= 0 && f->active)
 		pmf_flow_on_ack(f, hdr, (uint32_t)ahead, now);
 	return rx_body(f, hdr, ecn, now, psn);
+}
+
+enum pmf_verdict pmf_flow_rx(struct pmf_flow *f, const struct pmf_hdr *hdr, uint8_t ecn,
+			     pmf_ns_t now, pmf_psn_t *psn)
+{
+	return rx(f, hdr, ecn, now, psn, NULL);
+}
+
+enum pmf_verdict pmf_flow_rx_first(struct pmf_flow *f, const struct pmf_hdr *hdr, uint8_t ecn,
+				   pmf_ns_t now, pmf_psn_t *psn, uint32_t *later)
+{
+	*later = 0;
+	return rx(f, hdr, ecn, now, psn, later);
+}
+
+void pmf_flow_rx_later(struct pmf_flow *f, const struct pmf_hdr *hdr, uint32_t later, pmf_ns_t at)
+{
+	/* else it is told again, once the two have found together */
+	if (pmf_likely(f->state == PMF_FLOW_OPEN))
+		pmf_flow_on_ack(f, hdr, later, at);
 }
 
 void pmf_flow_rx_done(struct pmf_flow *f, pmf_ns_t now)

@@ -216,10 +216,16 @@ static bool hold(struct sim_node *n, struct sim_flow *sf, pmf_psn_t psn, struct 
 static bool flow_rx(struct sim_node *n, struct sim_flow *sf, struct sim_frame *f,
 		    const struct pmf_hdr *hdr)
 {
+	const pmf_ns_t now = sim_node_now(n);
+	enum pmf_verdict v;
+	uint32_t later = 0;
 	pmf_psn_t psn = 0;
 	bool kept = false;
 
-	switch (pmf_flow_rx(&sf->f, hdr, f->ecn, sim_node_now(n), &psn)) {
+	/* one node of two accounts acknowledgements after records, as an engine does at times */
+	v = n->id & 1 ? pmf_flow_rx_first(&sf->f, hdr, f->ecn, now, &psn, &later)
+		      : pmf_flow_rx(&sf->f, hdr, f->ecn, now, &psn);
+	switch (v) {
 	case PMF_RX_NEXT:
 		if (take(n, sf, psn, hdr->body, hdr->body_len))
 			deliver_held(n, sf, psn);
@@ -234,6 +240,8 @@ static bool flow_rx(struct sim_node *n, struct sim_flow *sf, struct sim_frame *f
 	default:
 		break;
 	}
+	if (later)
+		pmf_flow_rx_later(&sf->f, hdr, later, now);
 	sim_flow_kick(sf);
 	return kept;
 }

@@ -432,6 +432,8 @@ static void chaos_round(uint64_t seed)
 	pipe_init(&p);
 	p.random = seed;
 	p.filter = chaos;
+	p.a.later = seed & 1;
+	p.b.later = seed & 2;
 	p.a.conf.window = p.b.conf.window = 1u << test_random(&p.random) % 7;
 	p.a.conf.rx_credit = p.b.conf.rx_credit = 32 * 1024;
 	end_begin(&p.a);

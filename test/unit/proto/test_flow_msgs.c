@@ -29,6 +29,36 @@ static struct pmf_item *push(struct end *e, uint64_t len)
 	return item;
 }
 
+/* An eager message's acknowledgement may be accounted after what came with it, and no other. */
+static void test_an_answer_first(void)
+{
+	struct pmf_item *ask, *answer, *large;
+
+	given_open();
+	p.a.later = true;
+	/* when: B answers before its acknowledgement is due */
+	ask = push(&p.a, 8);
+	while (p.b.whole < 2)
+		pipe_run(&p, PMF_NS_PER_US);
+	answer = push(&p.b, 8);
+	pipe_run(&p, PMF_NS_PER_MS);
+	/* then */
+	CU_ASSERT_EQUAL(p.a.laters, 1);
+	CU_ASSERT_EQUAL(p.a.whole, 1);
+	CU_ASSERT_EQUAL(p.a.done, 2);
+	CU_ASSERT_EQUAL(p.a.f.inflight, 0);
+	/* the packet that invites acknowledges what it invites */
+	large = push(&p.a, 1 << 20);
+	pipe_run(&p, 100 * PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(p.a.laters, 1);
+	CU_ASSERT_EQUAL(p.a.done, 3);
+	CU_ASSERT_EQUAL(p.b.whole, 3);
+	pipe_fini(&p);
+	free(ask);
+	free(answer);
+	free(large);
+}
+
 static void test_small_ones_share_a_packet(void)
 {
 	struct pmf_item *item[60];
@@ -408,6 +438,7 @@ static void test_broken_records(void)
 int main(void)
 {
 	static const struct proto_test tests[] = {
+		{"an answer first", test_an_answer_first},
 		{"small ones share a packet", test_small_ones_share_a_packet},
 		{"at most so many records", test_at_most_so_many_records},
 		{"CQ data, and pieces", test_data_and_pieces},

@@ -53,12 +53,13 @@ struct end {
 	bool deaf;	    /* its process is gone */
 	bool conn_known;    /* what it answers to a VERIFY */
 	bool posted;	    /* receives are there: eager is matched at once, announced is invited */
+	bool later;	    /* acknowledgements are accounted after records, where they may be */
 	unsigned int holds; /* so many eager messages find no memory */
 	unsigned int refuse;	  /* so many packets find no memory */
 	unsigned int refuse_held; /* when their turn comes */
 	struct frame *held[PIPE_WINDOW];
 	struct got got[PIPE_MSGS];
-	unsigned int begun, whole, flushes;
+	unsigned int begun, whole, flushes, laters;
 	unsigned int done, failed, canceled;
 	int last_status;
 	unsigned int frames[PMF_PT_MAX]; /* sent, by type */
@@ -330,9 +331,15 @@ static inline void end_next(struct end *e, const struct pmf_hdr *hdr)
 
 static inline void end_flow_rx(struct end *e, struct frame *f, const struct pmf_hdr *hdr)
 {
+	enum pmf_verdict v;
+	uint32_t later = 0;
 	pmf_psn_t psn;
 
-	switch (pmf_flow_rx(&e->f, hdr, f->ecn, e->pipe->now, &psn)) {
+	if (e->later)
+		v = pmf_flow_rx_first(&e->f, hdr, f->ecn, e->pipe->now, &psn, &later);
+	else
+		v = pmf_flow_rx(&e->f, hdr, f->ecn, e->pipe->now, &psn);
+	switch (v) {
 	case PMF_RX_NEXT:
 		if (e->refuse > 0) {
 			e->refuse--;
@@ -358,6 +365,9 @@ static inline void end_flow_rx(struct end *e, struct frame *f, const struct pmf_
 	default:
 		break;
 	}
+	e->laters += later;
+	if (later)
+		pmf_flow_rx_later(&e->f, hdr, later, e->pipe->now);
 }
 
 /* What an engine does with a frame before it knows a flow. */
