@@ -53,6 +53,9 @@ void pmf_engine_lock(struct pmf_engine *e)
 	atomic_fetch_add_explicit(&e->waiters, 1, memory_order_relaxed);
 	while (!pmf_engine_try(e) && !pmf_stack_forked())
 		sched_yield();
+	/* what has been acknowledged is not taken for under way */
+	if (!pmf_stack_forked())
+		pmf_engine_rest(e);
 }
 
 void pmf_engine_unlock(struct pmf_engine *e)

@@ -144,8 +144,9 @@ struct pmf_engine {
 struct pmf_flow_name {
 	struct pmf_peer peer;
 	uint16_t local_port;
+	uint16_t zero; /* the hash reads whole words */
 };
-static_assert(sizeof(struct pmf_flow_name) == 22, "hashed as bytes");
+static_assert(sizeof(struct pmf_flow_name) == 24, "hashed as bytes");
 
 /* ---- the owner word ---- */
 

@@ -258,6 +258,16 @@ static bool can_take(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *
 	return starts <= (int)(e->nstub_free + pmf_rctx_sure(ef->ep->rctx));
 }
 
+/* What the packet acknowledges is accounted now, if that was left for later. */
+static void account(struct pmf_engine *e, struct pmf_eflow *ef)
+{
+	if (e->later.flow != ef)
+		return;
+	e->later.flow = NULL;
+	pmf_flow_rx_later(&ef->flow, &e->hdr, e->later.packets, e->later.at);
+	pmf_eflow_drain(e, ef);
+}
+
 static int records(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *p, size_t len,
 		   pmf_ns_t now)
 {
@@ -285,6 +295,7 @@ static int records(struct pmf_engine *e, struct pmf_eflow *ef, const uint8_t *p,
 			err = pmf_match_abort(e, ef, rec.msg);
 			break;
 		default:
+			account(e, ef); /* the peer's end is not that of what it has taken */
 			err = pmf_cm_record(e, ef, &rec, now);
 			break;
 		}
@@ -373,7 +384,6 @@ static void on_flow_packet(struct pmf_engine *e, struct pmf_eflow *ef, const str
 			   const struct pmf_hdr *hdr, struct rte_mbuf *m, pmf_ns_t now)
 {
 	enum pmf_verdict v;
-	uint32_t later = 0;
 	pmf_psn_t psn;
 
 	if (pmf_unlikely(!pmf_eflow_activate(e, ef))) {
@@ -381,10 +391,13 @@ static void on_flow_packet(struct pmf_engine *e, struct pmf_eflow *ef, const str
 		rte_pktmbuf_free(m);
 		return;
 	}
-	if (e->lone)
-		v = pmf_flow_rx_first(&ef->flow, hdr, f->ecn, now, &psn, &later);
-	else
+	if (e->lone) {
+		v = pmf_flow_rx_first(&ef->flow, hdr, f->ecn, now, &psn, &e->later.packets);
+		e->later.flow = e->later.packets ? ef : NULL;
+		e->later.at = now;
+	} else {
 		v = pmf_flow_rx(&ef->flow, hdr, f->ecn, now, &psn);
+	}
 	pmf_eflow_drain(e, ef); /* invitations that this packet acknowledges, before its records */
 	switch (v) {
 	case PMF_RX_NEXT:
@@ -408,13 +421,8 @@ static void on_flow_packet(struct pmf_engine *e, struct pmf_eflow *ef, const str
 		rte_pktmbuf_free(m);
 	if (pmf_unlikely(ef->cm) && pmf_cm_over(e, ef, now))
 		return;
-	if (later) {
-		e->later.flow = ef;
-		e->later.packets = later;
-		e->later.at = now;
-	} else {
+	if (e->later.flow != ef)
 		pmf_eflow_settle(e, ef, now);
-	}
 }
 
 void pmf_engine_later(struct pmf_engine *e, pmf_ns_t now)
@@ -426,8 +434,7 @@ void pmf_engine_later(struct pmf_engine *e, pmf_ns_t now)
 		e->later.frame = NULL;
 	}
 	if (ef) {
-		e->later.flow = NULL;
-		pmf_flow_rx_later(&ef->flow, &e->hdr, e->later.packets, e->later.at);
+		account(e, ef);
 		pmf_eflow_settle(e, ef, now);
 	}
 }

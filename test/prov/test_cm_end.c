@@ -57,6 +57,26 @@ static void test_E10_shutdown(void)
 	fx_close(&f);
 }
 
+/* One side's end is the acknowledgement of what it has taken, and it knows what it has heard. */
+static void test_E10_what_the_end_acknowledges_is_sent(void)
+{
+	char in[8], own[8];
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, &msg);
+	CU_ASSERT_EQUAL(fi_recv(f.b.ep, in, sizeof(in), NULL, 0, in), 0);
+	CU_ASSERT_EQUAL(fi_recv(f.a.ep, own, sizeof(own), NULL, 0, own), 0);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, "ask", 4, NULL, 0, &in), 0);
+	FX_WAIT_OK(&f, f.b.rxcq, in, &c);
+	CU_ASSERT_EQUAL(fi_send(f.b.ep, "answer", 7, NULL, 0, &own), 0);
+	FX_WAIT_OK(&f, f.a.rxcq, own, &c);
+	CU_ASSERT_EQUAL(fi_shutdown(f.a.ep, 0), 0);
+	FX_WAIT_OK(&f, f.a.txcq, &in, &c);
+	FX_WAIT_OK(&f, f.b.txcq, &own, &c);
+	fx_close(&f);
+}
+
 /* Not by the next pass: what has just been posted has its entries when fi_shutdown returns. */
 static void test_E10_entries_are_there_when_it_returns(void)
 {
@@ -392,6 +412,7 @@ static void test_E11_errors_and_peeking(void)
 
 static const struct fx_test tests[] = {
 	FX_TEST(test_E10_shutdown),
+	FX_TEST(test_E10_what_the_end_acknowledges_is_sent),
 	FX_TEST(test_E10_entries_are_there_when_it_returns),
 	FX_TEST(test_E10_peer_closes),
 	FX_TEST(test_E10_injected_and_kept_messages_arrive),
