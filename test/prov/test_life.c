@@ -213,6 +213,19 @@ static unsigned int count_fds(void)
 	return n;
 }
 
+/*
+ * EAL's telemetry socket answers whoever starts EAL on this machine: a descriptor of one that has
+ * just gone is closed by a thread of its own.
+ */
+static bool fds_are_at_most(unsigned int most)
+{
+	double end = fx_now_ms() + FX_MS;
+
+	while (count_fds() > most && fx_now_ms() < end)
+		sched_yield();
+	return count_fds() <= most;
+}
+
 static void one_cycle(void)
 {
 	char tx[64] = {0}, rx[64];
@@ -245,7 +258,7 @@ static void test_E5_cycles_leave_everything_where_it_was(void)
 	bytes = bytes_in_use();
 	for (int i = 0; i < cycles; i++)
 		one_cycle();
-	CU_ASSERT_EQUAL(count_fds(), fds);
+	CU_ASSERT_TRUE(fds_are_at_most(fds));
 	/* a leak of 100 bytes a cycle would show; what the allocator keeps aside would not */
 	CU_ASSERT(bytes_in_use() < bytes + 100 * (size_t)cycles);
 }
