@@ -413,3 +413,18 @@ __attribute__((noinline, no_sanitize("thread"))) char fx_peek(const void *byte)
 {
 	return *(const volatile char *)byte;
 }
+
+uint64_t fx_packets_sent(struct fx *f)
+{
+	struct pmf_stats_ops *ops;
+	struct pmf_peer_info peers[16];
+	size_t n = 16;
+	uint64_t sum = 0;
+
+	CU_ASSERT_EQUAL_FATAL(fi_open_ops(&f->domain->fid, PMF_STATS_OPS, 0, (void **)&ops, NULL),
+			      0);
+	CU_ASSERT_EQUAL_FATAL(ops->peers(&f->domain->fid, peers, &n), 0);
+	for (size_t i = 0; i < n; i++)
+		sum += peers[i].tx_packets;
+	return sum;
+}

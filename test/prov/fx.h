@@ -114,6 +114,8 @@ void fx_meet(struct fx *f);
 /* ---- waiting ---- */
 
 double fx_now_ms(void);
+/** Packets of all flows of the domain so far, those sent again included. */
+uint64_t fx_packets_sent(struct fx *f);
 /** FI_PMF_PEER_TIMEOUT_MS of this run. */
 double fx_dead_ms(void);
 

@@ -5,8 +5,6 @@
  */
 #include "fx.h"
 
-#include "pmf/pmf_stats.h"
-
 static ssize_t sendmsg_flags(struct fx *f, const void *buf, size_t len, uint64_t flags,
 			     uint64_t data, void *ctx)
 {
@@ -210,21 +208,6 @@ static void test_B3_a_burst_leaves(void)
 		burst_ends_by(how);
 }
 
-static uint64_t packets_sent(struct fx *f)
-{
-	struct pmf_stats_ops *ops;
-	struct pmf_peer_info peers[16];
-	size_t n = 16;
-	uint64_t sum = 0;
-
-	CU_ASSERT_EQUAL_FATAL(fi_open_ops(&f->domain->fid, PMF_STATS_OPS, 0, (void **)&ops, NULL),
-			      0);
-	CU_ASSERT_EQUAL_FATAL(ops->peers(&f->domain->fid, peers, &n), 0);
-	for (size_t i = 0; i < n; i++)
-		sum += peers[i].tx_packets;
-	return sum;
-}
-
 enum ending { BY_RECEIVE, BY_SEND, BY_REFUSAL, BY_AGAIN, ENDINGS };
 enum { BURST = 8 };
 
@@ -267,10 +250,10 @@ static void leaves_at_once(enum ending how)
 
 		for (int k = 0; k < BURST; k++)
 			post(&f, rx, 4);
-		before = packets_sent(&f);
+		before = fx_packets_sent(&f);
 		CU_ASSERT_EQUAL(sendmsg_flags(&f, tx, 4, FI_MORE, 0, tx), 0);
 		n = end_burst(&f, how, 1, tx, back);
-		at_once += packets_sent(&f) > before;
+		at_once += fx_packets_sent(&f) > before;
 		while (n < BURST && sendmsg_flags(&f, tx, 4, 0, 0, tx) == 0)
 			n++;
 		for (; n > 0; n--) {

@@ -256,8 +256,13 @@ static void test_E5_cycles_leave_everything_where_it_was(void)
 		one_cycle();
 	fds = count_fds();
 	bytes = bytes_in_use();
-	for (int i = 0; i < cycles; i++)
+	for (int i = 0; i < cycles; i++) {
+		unsigned int n;
+
 		one_cycle();
+		n = count_fds();
+		fds = n < fds ? n : fds; /* the least: one that goes does not hide one that stays */
+	}
 	CU_ASSERT_TRUE(fds_are_at_most(fds));
 	/* a leak of 100 bytes a cycle would show; what the allocator keeps aside would not */
 	CU_ASSERT(bytes_in_use() < bytes + 100 * (size_t)cycles);

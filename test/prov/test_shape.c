@@ -6,8 +6,6 @@
  */
 #include "fx.h"
 
-#include "pmf/pmf_stats.h"
-
 static ssize_t send_flags(struct fx *f, void *buf, size_t len, uint64_t flags)
 {
 	struct iovec iov = {buf, len};
@@ -70,21 +68,6 @@ static void test_B9_with_nothing_before_it(void)
 	fx_close(&f);
 }
 
-static uint64_t packets_sent(struct fx *f)
-{
-	struct pmf_stats_ops *ops;
-	struct pmf_peer_info peers[16];
-	size_t n = 16;
-	uint64_t sum = 0;
-
-	CU_ASSERT_EQUAL_FATAL(fi_open_ops(&f->domain->fid, PMF_STATS_OPS, 0, (void **)&ops, NULL),
-			      0);
-	CU_ASSERT_EQUAL_FATAL(ops->peers(&f->domain->fid, peers, &n), 0);
-	for (size_t i = 0; i < n; i++)
-		sum += peers[i].tx_packets;
-	return sum;
-}
-
 /* What was injected is on its way, and not yet acknowledged: a burst behind a fence stays. */
 static void test_B9_waits_for_what_is_in_flight(void)
 {
@@ -102,10 +85,10 @@ static void test_B9_waits_for_what_is_in_flight(void)
 		for (int k = 0; k < 3; k++)
 			post(&f, rx[k], 8);
 		CU_ASSERT_EQUAL(FX_RETRY(&f, fi_inject(f.a.ep, "before", 7, f.a.b)), 0);
-		before = packets_sent(&f);
+		before = fx_packets_sent(&f);
 		CU_ASSERT_EQUAL(send_flags(&f, small, 8, FI_FENCE | FI_MORE), 0);
 		CU_ASSERT_EQUAL(send_flags(&f, plain, 8, 0), 0);
-		stayed += packets_sent(&f) == before;
+		stayed += fx_packets_sent(&f) == before;
 		FX_WAIT_OK(&f, f.a.txcq, small, &c);
 		FX_WAIT_OK(&f, f.a.txcq, plain, &c);
 		for (int k = 0; k < 3; k++)
