@@ -313,6 +313,7 @@ static int eal_init(const struct pmf_eal_conf *conf, char *err, size_t errlen)
 	}
 	memcpy(argv, a.v, sizeof(argv));
 	argv[a.n] = NULL;
+	pmf_clock_prepare();
 	pmf_fdset_take(&before);
 	pmf_eal_log_open(conf->log);
 	/* Only words of the user's can be wrong, and make EAL print its usage. */

@@ -49,6 +49,9 @@ void pmf_eal_log_first_error(char *buf, size_t len);
 void pmf_eal_stdio_divert(void);
 void pmf_eal_stdio_restore(void);
 
+/** A first look at the clocks; before EAL starts, if it is this process that starts it. */
+void pmf_clock_prepare(void);
+
 /** Fix the clock's scale; once, after EAL started. */
 void pmf_clock_start(void);
 
