@@ -22,7 +22,7 @@ clang_version()
 lane_clang()
 {
 	CC=clang step build clang "$(werror clang)" || return 1
-	# Once more, now that clang-format is there to look at the layout.
+	# Once more, since what proto's archive asks for is the compiler's choice too.
 	suite clang lint
 	suite clang unit
 	suite clang sim
@@ -36,8 +36,8 @@ lane_guard() { suite plain guard; }
 # never frees what it starts with.
 lane_asan()
 {
-	step build asan -Dbuildtype=debugoptimized -Db_sanitize=address,undefined \
-		-Db_lundef=false || return 1
+	step build asan --suite unit --suite sim --suite fuzz --suite prov --suite walk --suite mp \
+		-Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false || return 1
 	export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
 	export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 	suite asan unit --timeout-multiplier 3
@@ -53,7 +53,7 @@ lane_asan()
 # kernel's address randomisation may be wider than the runtime's map: setarch -R turns it off.
 lane_tsan()
 {
-	step build tsan -Dbuildtype=debugoptimized -Db_sanitize=thread \
+	step build tsan --suite prov -Dbuildtype=debugoptimized -Db_sanitize=thread \
 		-Db_lundef=false || return 1
 	# A test ends the process within a signal handler, which nothing that cleans up at exit is made for.
 	export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:report_signal_unsafe=0
@@ -62,21 +62,37 @@ lane_tsan()
 	unset TSAN_OPTIONS
 }
 
-# A quarter of a minute of each fuzzer from the corpus, beside the replay that every run does. What it
-# finds goes to a directory of its own: the corpus in the tree grows by hand.
+# A quarter of a minute of each fuzzer from the corpus, beside the replay that every run does; as many at a
+# time as there are processors.
 lane_libfuzzer()
 {
-	local target name found log ran=0
+	local targets target name found
 
-	CC=clang step build fuzz -Dfuzz=true -Dperf=false -Db_lundef=false || return 1
+	CC=clang step build fuzz --target fuzzers -Dfuzz=true -Dperf=false -Db_lundef=false || return 1
+	mapfile -t targets < <(find "$builds/fuzz/test/fuzz" -type f -name '*_fuzz' -perm -u+x)
+	[ ${#targets[@]} -gt 0 ] || return 1
 	found=$(mktemp -d) || return 1
-	while IFS= read -r target; do
-		ran=1 name=${target##*/} log=$PMF_LOGS/${target##*/}.log
-		mkdir "$found/$name"
-		step timeout 120 "$target" -max_total_time="${FUZZ_SECONDS:-15}" \
-			-artifact_prefix="$PMF_LOGS/" "$found/$name" "$root/test/fuzz/corpus/${name%_fuzz}" \
-			>"$log" 2>&1 </dev/null || tail -n 40 "$log" >&2
-	done < <(find "$builds/fuzz/test/fuzz" -type f -name '*_fuzz' -perm -u+x)
+	(
+		for target in "${targets[@]}"; do
+			[ "$(jobs -pr | wc -l)" -lt "$(nproc)" ] || wait -n
+			fuzz "$target" &
+		done
+		wait
+	)
+	for target in "${targets[@]}"; do
+		name=${target##*/}
+		step test -f "$found/$name.passed" || tail -n 40 "$PMF_LOGS/$name.log" >&2
+	done
 	rm -rf "$found"
-	[ "$ran" = 1 ]
+}
+
+# Runs fuzzer $1. What it finds goes to a directory of its own: the corpus in the tree grows by hand.
+fuzz()
+{
+	local name=${1##*/}
+
+	mkdir "$found/$name"
+	timeout 120 "$1" -max_total_time="${FUZZ_SECONDS:-15}" -artifact_prefix="$PMF_LOGS/" \
+		"$found/$name" "$root/test/fuzz/corpus/${name%_fuzz}" \
+		>"$PMF_LOGS/$name.log" 2>&1 </dev/null && touch "$found/$name.passed"
 }

@@ -9,10 +9,18 @@
 guest=$builds/debian13
 guest_release=trixie
 
+guest_packages=("${suite_packages[@]}")
+
+# The system alone, for debian13 to find; that lane says what is wrong with it.
+lane_debian13_root()
+{
+	guest_allowed && guest_make
+	return 0
+}
+
 # For every change: what another DPDK, libfabric or compiler may break.
 lane_debian13()
 {
-	guest_packages=("${suite_packages[@]}")
 	guest_lanes build unit prov_short dts_short
 }
 
@@ -35,7 +43,7 @@ guest_lanes()
 		return 0
 	fi
 	in_guest /pmf/usertools/test "$@" 2>&1 </dev/null | tee "$log" | sed 's/^/    /'
-	count "$(tail -n 1 "$log" | awk '/^[0-9]+ passed, / { print $1, $3, $5 + 0 }')"
+	count_from "$log"
 }
 
 guest_allowed()
@@ -62,8 +70,13 @@ guest_mirror()
 	return "$status"
 }
 
-# Makes sure of the root directory and of what is installed in it.
+# Makes sure of the root directory and of what is installed in it; one at a time.
 guest_make()
+{
+	{ flock 9 && guest_make_locked 9>&-; } 9>"$builds/debian13.lock"
+}
+
+guest_make_locked()
 {
 	local mirror log=$PMF_LOGS/debian13-root.log
 

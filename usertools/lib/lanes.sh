@@ -41,40 +41,112 @@ step()
 	fi
 }
 
+# Seconds that processors have worked for what this shell has started and seen end.
+cpu_seconds()
+{
+	local stat
+
+	read -ra stat </proc/$$/stat
+	echo $(((stat[15] + stat[16]) / $(getconf CLK_TCK)))
+}
+
 run_lane()
 {
-	local start before=$failed
+	local start cpu before=$failed
 
 	lane=$1 lane_failed=0
 	say "lane $lane"
-	start=$(date +%s)
+	start=$(date +%s) cpu=$(cpu_seconds)
 	if ! "lane_$lane" && [ "$failed" = "$before" ]; then
 		echo "lane $lane failed" >&2
 		failed=$((failed + 1))
 	fi
-	lane_times+=("$(printf '%-14s %4d s%s' "$lane" $(($(date +%s) - start)) \
+	lane_times+=("$(printf '%-14s %4d s, %4d of processors%s' "$lane" $(($(date +%s) - start)) \
+		$(($(cpu_seconds) - cpu)) \
 		"$([ "$failed" = "$before" ] || echo '   FAILED')")")
 }
 
-# Configures (or configures again) build directory $1 with the options that follow, and builds it.
+# The script again, with lanes $@ of its own, in a process group that can be ended as one.
+beside_pid=
+beside_start()
+{
+	set -m
+	nice "$root/usertools/test" "$@" >"$PMF_LOGS/beside.log" 2>&1 </dev/null &
+	beside_pid=$!
+	set +m
+	undo_later beside_stop
+	say "beside the lanes that follow: $*"
+}
+
+beside_stop()
+{
+	[ -n "$beside_pid" ] || return 0
+	kill -TERM -- "-$beside_pid" 2>/dev/null
+	wait "$beside_pid"
+	beside_pid=
+}
+
+# Waits for the lanes that run beside, shows what they said and adds what they counted.
+lane_beside()
+{
+	local log=$PMF_LOGS/beside.log rows
+
+	[ -n "$beside_pid" ] || return 1
+	wait "$beside_pid"
+	beside_pid=
+	sed 's/^/    /' "$log"
+	mapfile -t rows < <(grep -E '^[a-z0-9_]+ +[0-9]+ s, ' "$log" | grep -v '^all ')
+	lane_times+=("${rows[@]/%/, beside}")
+	count_from "$log"
+}
+
+# Adds what another run of the script says in the last line of its log $1.
+count_from()
+{
+	count "$(tail -n 1 "$1" | awk '/^[0-9]+ passed, / { print $1, $3, $5 + 0 }')"
+}
+
+# Configures (or configures again) build directory $1 with the meson options that follow, and builds it:
+# all, or what the tests of each `--suite NAME` need, or each `--target NAME`, which stand before them.
 # Silent when all is well, since only the warnings and errors are of interest.
 build()
 {
-	local dir=$builds/$1 log=$PMF_LOGS/build-$1.log
+	local dir=$builds/$1 log=$PMF_LOGS/build-$1.log suites=() targets=()
 
 	shift
+	while :; do
+		case ${1:-} in
+		--suite) suites+=("$2") ;;
+		--target) targets+=("$2") ;;
+		*) break ;;
+		esac
+		shift 2
+	done
 	if {
 		if [ -f "$dir/build.ninja" ]; then
 			meson configure "$dir" "$@"
 		else
 			rm -rf "$dir" && meson setup "$dir" "$root" "$@"
-		fi && ninja -C "$dir"
+		fi && build_targets
 	} >"$log" 2>&1 </dev/null; then
 		return 0
 	fi
 	grep -E -A3 '[^w]error:|ERROR:|FAILED:' "$log" | head -n 60 >&2
 	echo "the whole of it: $log" >&2
 	return 1
+}
+
+# The second half of build. Ninja first makes its rules anew where they are old, which are then looked at.
+build_targets()
+{
+	local needed
+
+	if [ ${#suites[@]} -gt 0 ]; then
+		ninja -C "$dir" build.ninja || return 1
+		needed=$(/usr/bin/python3 "$lib/targets.py" "$dir" "${suites[@]}") || return 1
+		mapfile -t -O ${#targets[@]} targets <<<"$needed"
+	fi
+	ninja -C "$dir" "${targets[@]}"
 }
 
 # Warnings are errors with the compilers by which the tree is kept clean, Debian 12's and gcc up to Debian
