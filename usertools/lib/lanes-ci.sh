@@ -31,6 +31,9 @@ lane_clang()
 # What a message costs in instructions, against what is kept in test/guard/counts.json.
 lane_guard() { suite plain guard; }
 
+# What is lost when a life ends, by valgrind.
+lane_leaks() { suite plain leaks --num-processes 1; }
+
 # No werror under sanitizers, whose code makes gcc warn of what is not there. The shadow lies where
 # EAL would like its memory, which then goes elsewhere by itself. Leaks at exit are EAL's own, which
 # never frees what it starts with.
