@@ -219,7 +219,6 @@ static void without_multicast(struct fi_info *info)
 {
 	info->caps &= ~FI_MULTICAST;
 	info->tx_attr->caps &= ~FI_MULTICAST;
-	info->rx_attr->caps &= ~FI_MULTICAST;
 }
 
 /* The network of a port carries no multicast, and that is asked for. */

@@ -22,10 +22,10 @@
 								     */
 #define PMF_CAPS_SECONDARY (PMF_CAPS_FREE | FI_SOURCE | FI_SOURCE_ERR)
 #define PMF_CAPS (PMF_CAPS_PRIMARY | PMF_CAPS_SECONDARY)
+/* libfabric counts FI_MULTICAST among what is sent; who joins needs FI_RECV alone. */
 #define PMF_TX_CAPS (FI_MSG | FI_MULTICAST | FI_SEND | FI_FENCE)
-#define PMF_RX_CAPS                                                                       \
-	(FI_MSG | FI_MULTICAST | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | \
-	 FI_SOURCE_ERR)
+#define PMF_RX_CAPS \
+	(FI_MSG | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR)
 #define PMF_MSG_PREFIX_SIZE 8
 #define PMF_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
 /* Of FI_EP_MSG: what names a peer of many is not a connection's. */

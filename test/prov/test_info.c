@@ -230,6 +230,30 @@ static void test_C6_who_may_ask_for_sources(void)
 	fi_freeinfo(hints);
 }
 
+/* As libfabric's own test of fi_getinfo divides them: multicast is among what is sent. */
+static void test_F6_caps_of_each_direction(void)
+{
+	const uint64_t tx = FI_MSG | FI_MULTICAST | FI_SEND | FI_FENCE;
+	const uint64_t rx = FI_MSG | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV;
+	struct fi_info *hints = usual_hints(0), *info;
+
+	CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, NULL, &info), 0);
+	for (struct fi_info *i = info; i; i = i->next) {
+		const uint64_t less =
+			i->ep_attr->type == FI_EP_MSG ? FI_MULTICAST | FI_DIRECTED_RECV : 0;
+
+		CU_ASSERT_EQUAL(i->tx_attr->caps, tx & ~less);
+		CU_ASSERT_EQUAL(i->rx_attr->caps & ~(FI_SOURCE | FI_SOURCE_ERR), rx & ~less);
+	}
+	fi_freeinfo(info);
+	hints->caps = FI_MSG | FI_MULTICAST;
+	CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
+	CU_ASSERT_EQUAL(info->tx_attr->caps, tx);
+	CU_ASSERT_EQUAL(info->rx_attr->caps, rx & ~FI_DIRECTED_RECV);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
 /* B10: a network that carries no multicast. */
 static void test_B10_without_multicast(void)
 {
@@ -429,6 +453,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_F6_each_version),
 	FX_TEST(test_F8_not_offered),
 	FX_TEST(test_C6_who_may_ask_for_sources),
+	FX_TEST(test_F6_caps_of_each_direction),
 	FX_TEST(test_B10_without_multicast),
 	FX_TEST(test_F6_traffic_classes_on_the_wire),
 	FX_TEST(test_F6_unknown_names_in_what_is_opened),
