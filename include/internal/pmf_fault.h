@@ -20,8 +20,8 @@ struct pmf_fault_conf {
 	uint64_t kinds;		      /* a bit per packet type that may be lost; 0: all */
 	uint64_t dup;
 	uint64_t reorder;
-	uint64_t span; /* a reordered frame falls behind 1 to this many later ones */
-	uint64_t corrupt;
+	uint64_t span;		  /* a reordered frame falls behind 1 to this many later ones */
+	uint64_t corrupt, spared; /* spared: the first bytes of a frame, which stay whole */
 	uint64_t truncate;
 	pmf_ns_t delay, jitter;
 	uint64_t rate;		     /* Mb/s; 0: as fast as they come */
@@ -129,8 +129,8 @@ static inline struct pmf_fault_verdict pmf_fault_next(struct pmf_fault *f, uint3
 	v.dup = a >> 32 < c->dup;
 	if ((uint32_t)b < c->reorder)
 		v.behind = (uint16_t)(1 + ((b >> 32) * c->span >> 32));
-	if (d >> 32 < c->corrupt) {
-		v.where = (uint16_t)((e & UINT16_MAX) * len >> 16);
+	if (d >> 32 < c->corrupt && c->spared < len) {
+		v.where = (uint16_t)(c->spared + ((e & UINT16_MAX) * (len - c->spared) >> 16));
 		v.flip = (uint8_t)(1u << (e >> 16 & 7));
 	}
 	if ((uint32_t)(e >> 32) < c->truncate)

@@ -4,7 +4,7 @@
  * The words for a wire that misbehaves, read and printed: what is printed is read as the same.
  *
  *   loss=1%  burst=0.1%:20%  every=100  kinds=data+ack   what is lost; kinds: only of these
- *   dup=1%  reorder=5%:20  corrupt=1%  truncate=1%
+ *   dup=1%  reorder=5%:20  corrupt=1%:14  truncate=1%    14: not in the first 14 bytes
  *   delay=50us  jitter=10us  rate=25000:1000000:100000   Mb/s, bytes of queue, bytes before marks
  *   cut=100ms:400ms  pause=10ms:1ms                      since the first frame; each 10 ms for 1 ms
  *   seed=7
@@ -44,7 +44,8 @@ static const struct pmf_fault_word pmf_fault_words[] = {
 	{"dup", {{PMF_FF_CHANCE, 1, PMF_FAULT_AT(dup)}}},
 	{"reorder",
 	 {{PMF_FF_CHANCE, 1, PMF_FAULT_AT(reorder)}, {PMF_FF_NUMBER, 0, PMF_FAULT_AT(span)}}},
-	{"corrupt", {{PMF_FF_CHANCE, 1, PMF_FAULT_AT(corrupt)}}},
+	{"corrupt",
+	 {{PMF_FF_CHANCE, 1, PMF_FAULT_AT(corrupt)}, {PMF_FF_NUMBER, 0, PMF_FAULT_AT(spared)}}},
 	{"truncate", {{PMF_FF_CHANCE, 1, PMF_FAULT_AT(truncate)}}},
 	{"delay", {{PMF_FF_TIME, 1, PMF_FAULT_AT(delay)}}},
 	{"jitter", {{PMF_FF_TIME, 1, PMF_FAULT_AT(jitter)}}},
@@ -195,7 +196,7 @@ static inline int pmf_fault_print_value(enum pmf_fault_form form, uint64_t v, ch
 	int n = 0;
 
 	/* As few digits as tell it. */
-	for (int digits = 1; form == PMF_FF_CHANCE && digits <= 12 && read != v; digits++) {
+	for (int digits = 3; form == PMF_FF_CHANCE && digits <= 12 && read != v; digits++) {
 		n = snprintf(s, len, "%.*g%%", digits, (double)v / 4294967296.0 * 100);
 		if ((size_t)n >= len || !pmf_fault_chance(s, &read))
 			break;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * FI_PMF_FAULT on received frames: pmf_fault.h decides, mbufs are dropped, copied, altered or
- * held here. One a queue, owned by its engine.
+ * What a wire that misbehaves does to mbufs. Each is owned by who applies it: a queue's engine, or
+ * the loop of pmf-wire.
  */
-#include "pmf_fault_text.h"
+#include "pmd_glue/fault.h"
+
+#include <stdlib.h>
 
 #include <rte_byteorder.h>
 #include <rte_ether.h>
 #include <rte_ip.h>
 
-#include "pmd_glue/internal.h"
+#include "pmf_fault_text.h"
 
 enum {
 	BEHIND_MAX = 256,
-	TIMED_MAX = 1024,
 	OUT_MAX = 1024, /* a power of two */
 };
 
@@ -27,31 +28,35 @@ struct held {
 	pmf_ns_t until;
 };
 
-struct pmf_faults {
-	struct pmf_fault fault;
-	uint64_t passed; /* frames put on `out`, ever */
-	uint64_t taken;	 /* frames taken from it */
-	uint32_t nbehind, ntimed;
-	struct held behind[BEHIND_MAX]; /* wait for others to overtake them */
-	struct held timed[TIMED_MAX];	/* wait for their time, the latest first */
-	struct rte_mbuf *out[OUT_MAX];
+struct timed {
+	struct rte_mbuf *m;
+	pmf_ns_t at;
+	uint64_t order; /* of those of the same time */
 };
 
-struct pmf_faults *pmf_faults_open(struct pmf_port *port, uint16_t queue, char *err, size_t errlen)
-{
-	struct pmf_faults *f = calloc(1, sizeof(*f));
-	char why[128];
+struct pmf_faults {
+	struct pmf_fault fault;
+	struct pmf_fault_stats stats;
+	struct rte_mempool *pool;
+	uint64_t passed; /* frames put on `out`, ever */
+	uint64_t taken;	 /* frames taken from it */
+	uint64_t order;
+	uint32_t nbehind, ntimed, room;
+	struct held behind[BEHIND_MAX]; /* wait for others to overtake them */
+	struct rte_mbuf *out[OUT_MAX];
+	struct timed timed[]; /* wait for their time: a heap, the first to pass on top */
+};
 
-	if (!f) {
-		snprintf(err, errlen, "no memory for FI_PMF_FAULT");
-		return NULL;
+struct pmf_faults *pmf_faults_open(const struct pmf_fault *fault, struct rte_mempool *pool,
+				   uint32_t room)
+{
+	struct pmf_faults *f = calloc(1, sizeof(*f) + room * sizeof(f->timed[0]));
+
+	if (f) {
+		f->fault = *fault;
+		f->pool = pool;
+		f->room = room;
 	}
-	if (pmf_fault_parse(port->conf.fault, &f->fault, why, sizeof(why)) != 0) {
-		snprintf(err, errlen, "FI_PMF_FAULT: %s", why);
-		free(f);
-		return NULL;
-	}
-	pmf_fault_reseed(&f->fault, f->fault.conf.seed + queue);
 	return f;
 }
 
@@ -66,6 +71,16 @@ void pmf_faults_close(struct pmf_faults *f)
 	for (; f->taken != f->passed; f->taken++)
 		rte_pktmbuf_free(f->out[f->taken % OUT_MAX]);
 	free(f);
+}
+
+const struct pmf_fault_stats *pmf_faults_stats(const struct pmf_faults *f)
+{
+	return &f->stats;
+}
+
+uint32_t pmf_faults_held(const struct pmf_faults *f)
+{
+	return f->nbehind + f->ntimed + (uint32_t)(f->passed - f->taken);
 }
 
 /* Bytes of the IP header in a frame of one segment. @return NULL: none, or cut */
@@ -132,27 +147,60 @@ static void alter(struct rte_mbuf *m, const struct pmf_fault_verdict *v)
 	m->ol_flags &= ~(uint64_t)(RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK);
 }
 
-static void lose(struct pmf_queue *q, struct rte_mbuf *m)
+static void lose(struct rte_mbuf *m, uint64_t *why)
 {
-	q->stats.fault_lost++;
+	(*why)++;
 	rte_pktmbuf_free(m);
 }
 
-static void out_put(struct pmf_queue *q, struct pmf_faults *f, struct rte_mbuf *m)
+static void out_put(struct pmf_faults *f, struct rte_mbuf *m)
 {
 	if (f->passed - f->taken == OUT_MAX)
-		lose(q, m);
+		lose(m, &f->stats.fault_crowded);
 	else
 		f->out[f->passed++ % OUT_MAX] = m;
 }
 
+static bool before(const struct timed *a, const struct timed *b)
+{
+	return a->at != b->at ? a->at < b->at : a->order < b->order;
+}
+
+static void timed_push(struct pmf_faults *f, struct rte_mbuf *m, pmf_ns_t at)
+{
+	const struct timed t = {m, at, f->order++};
+	uint32_t i = f->ntimed++;
+
+	for (; i > 0 && before(&t, &f->timed[(i - 1) / 2]); i = (i - 1) / 2)
+		f->timed[i] = f->timed[(i - 1) / 2];
+	f->timed[i] = t;
+}
+
+static struct rte_mbuf *timed_pop(struct pmf_faults *f)
+{
+	struct rte_mbuf *first = f->timed[0].m;
+	const struct timed t = f->timed[--f->ntimed];
+	uint32_t i = 0, c;
+
+	while ((c = 2 * i + 1) < f->ntimed) {
+		if (c + 1 < f->ntimed && before(&f->timed[c + 1], &f->timed[c]))
+			c++;
+		if (!before(&f->timed[c], &t))
+			break;
+		f->timed[i] = f->timed[c];
+		i = c;
+	}
+	f->timed[i] = t;
+	return first;
+}
+
 /* Passing one may make the next one due, so from the start again. */
-static void release(struct pmf_queue *q, struct pmf_faults *f, pmf_ns_t now)
+static void release(struct pmf_faults *f, pmf_ns_t now)
 {
 	uint32_t i = 0;
 
-	while (f->ntimed > 0 && f->timed[f->ntimed - 1].until <= now)
-		out_put(q, f, f->timed[--f->ntimed].m);
+	while (f->ntimed > 0 && f->timed[0].at <= now)
+		out_put(f, timed_pop(f));
 	while (i < f->nbehind) {
 		struct held *h = &f->behind[i];
 
@@ -160,81 +208,78 @@ static void release(struct pmf_queue *q, struct pmf_faults *f, pmf_ns_t now)
 			i++;
 			continue;
 		}
-		out_put(q, f, h->m);
+		out_put(f, h->m);
 		f->behind[i] = f->behind[--f->nbehind];
 		i = 0;
 	}
 }
 
 /* At its time, after those of the same time. */
-static void pass(struct pmf_queue *q, struct pmf_faults *f, struct rte_mbuf *m, pmf_ns_t at,
-		 pmf_ns_t now)
+static void pass(struct pmf_faults *f, struct rte_mbuf *m, pmf_ns_t at, pmf_ns_t now)
 {
-	uint32_t i = 0;
-
 	if (at <= now) {
-		out_put(q, f, m);
-		return;
+		out_put(f, m);
+	} else if (f->ntimed == f->room) {
+		lose(m, &f->stats.fault_crowded);
+	} else {
+		f->stats.fault_delayed++;
+		timed_push(f, m, at);
 	}
-	if (f->ntimed == TIMED_MAX) {
-		lose(q, m);
-		return;
-	}
-	q->stats.fault_delayed++;
-	while (i < f->ntimed && f->timed[i].until > at)
-		i++;
-	memmove(&f->timed[i + 1], &f->timed[i], (f->ntimed - i) * sizeof(f->timed[0]));
-	f->timed[i] = (struct held){m, 0, at};
-	f->ntimed++;
 }
 
-static void frame_apply(struct pmf_queue *q, struct pmf_faults *f, struct rte_mbuf *m, pmf_ns_t now)
+static uint64_t *drop_count(struct pmf_faults *f, uint8_t drop)
+{
+	return drop == PMF_FAULT_CUT	? &f->stats.fault_cut
+	       : drop == PMF_FAULT_FULL ? &f->stats.fault_full
+					: &f->stats.fault_lost;
+}
+
+static void frame_apply(struct pmf_faults *f, struct rte_mbuf *m, pmf_ns_t now)
 {
 	struct pmf_fault_verdict v;
 
 	if (m->nb_segs > 1 && rte_pktmbuf_linearize(m) != 0) {
-		lose(q, m);
+		lose(m, &f->stats.fault_crowded);
 		return;
 	}
 	v = pmf_fault_next(&f->fault, m->data_len, packet_type(m), now);
 	if (v.drop != PMF_FAULT_PASSES) {
-		lose(q, m);
+		lose(m, drop_count(f, v.drop));
 		return;
 	}
 	if (v.mark && mark(m))
-		q->stats.fault_marked++;
-	if (v.flip || v.len != m->data_len) {
-		q->stats.fault_altered++;
+		f->stats.fault_marked++;
+	f->stats.fault_corrupted += v.flip != 0;
+	f->stats.fault_truncated += v.len != m->data_len;
+	if (v.flip || v.len != m->data_len)
 		alter(m, &v);
-	}
 	if (v.dup) {
-		struct rte_mbuf *copy = rte_pktmbuf_copy(m, q->port->rx_pool, 0, UINT32_MAX);
+		struct rte_mbuf *copy = rte_pktmbuf_copy(m, f->pool, 0, UINT32_MAX);
 
 		if (copy) {
-			q->stats.fault_dup++;
-			pass(q, f, copy, v.at, now);
+			f->stats.fault_dup++;
+			pass(f, copy, v.at, now);
 		}
 	}
 	if (v.behind && f->nbehind < BEHIND_MAX) {
-		q->stats.fault_reordered++;
+		f->stats.fault_reordered++;
 		f->behind[f->nbehind++] =
 			(struct held){m, f->passed + v.behind, PMF_MAX(v.at, now + hold_max)};
 		return;
 	}
-	pass(q, f, m, v.at, now);
+	pass(f, m, v.at, now);
 }
 
-uint16_t pmf_faults_apply(struct pmf_queue *q, struct rte_mbuf **m, uint16_t n, uint16_t max,
+uint16_t pmf_faults_apply(struct pmf_faults *f, struct rte_mbuf **m, uint16_t n, uint16_t max,
 			  pmf_ns_t now)
 {
-	struct pmf_faults *f = q->faults;
 	uint16_t i;
 
 	for (i = 0; i < n; i++) {
-		frame_apply(q, f, m[i], now);
-		release(q, f, now);
+		frame_apply(f, m[i], now);
+		release(f, now);
 	}
-	release(q, f, now);
+	release(f, now);
 	for (i = 0; i < max && f->taken != f->passed; i++)
 		m[i] = f->out[f->taken++ % OUT_MAX];
 	return i;

@@ -19,6 +19,18 @@ void pmf_frame_src(const struct pmf_frame *f, struct pmf_addr *out)
 	}
 }
 
+#define FAULT_COUNT(name, unit, help) q->stats.name = done->name;
+
+static uint16_t faults_apply(struct pmf_queue *q, struct rte_mbuf **m, uint16_t n, uint16_t max,
+			     pmf_ns_t now)
+{
+	const struct pmf_fault_stats *done = pmf_faults_stats(q->faults);
+
+	n = pmf_faults_apply(q->faults, m, n, max, now);
+	PMF_FAULT_STATS(FAULT_COUNT)
+	return n;
+}
+
 uint16_t pmf_queue_rx(struct pmf_queue *q, struct rte_mbuf **m, uint16_t n, pmf_ns_t now)
 {
 	uint16_t got = 0, i;
@@ -36,7 +48,7 @@ uint16_t pmf_queue_rx(struct pmf_queue *q, struct rte_mbuf **m, uint16_t n, pmf_
 	if (pmf_unlikely(q->capture != NULL) && got)
 		pmf_capture_frames(q, m, got, false);
 	if (pmf_unlikely(q->faults != NULL))
-		got = pmf_faults_apply(q, m, got, n, now);
+		got = faults_apply(q, m, got, n, now);
 	return got;
 }
 

@@ -88,18 +88,6 @@ void pmf_capture_frames(struct pmf_queue *q, struct rte_mbuf *const *m, uint16_t
 /** Write what was kept. Owner of the engine; any thread when the engine does not run. */
 void pmf_capture_flush(struct pmf_queue *q);
 
-struct pmf_faults *pmf_faults_open(struct pmf_port *port, uint16_t queue, char *err, size_t errlen);
-void pmf_faults_close(struct pmf_faults *f);
-
-/**
- * Lose, double and delay frames of @p m.
- * @param n    frames in m
- * @param max  room in m
- * @return frames in m now
- */
-uint16_t pmf_faults_apply(struct pmf_queue *q, struct rte_mbuf **m, uint16_t n, uint16_t max,
-			  pmf_ns_t now);
-
 /** Put one whole frame on the stage; without room it is freed. Takes the mbuf. */
 void pmf_stage_or_drop(struct pmf_queue *q, struct rte_mbuf *m);
 

@@ -18,6 +18,8 @@
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
+#include "pmf_fault_text.h"
+
 #include "pmd_glue/eal.h"
 #include "pmd_glue/eal_internal.h"
 #include "pmd_glue/internal.h"
@@ -28,6 +30,7 @@
 enum {
 	MTU_MAX = 9000,
 	LOOP_RING = 1024,
+	FAULT_ROOM = 1024, /* rx buffers that FI_PMF_FAULT may keep until their time */
 };
 
 static int probe(const struct pmf_port_conf *conf, uint16_t *port_id, char *err, size_t errlen)
@@ -148,11 +151,28 @@ static void choose_mac(struct pmf_port *port)
 	memcpy(port->ip6_ll + 13, port->mac + 3, 3);
 }
 
+static int faults_open(struct pmf_queue *q, char *err, size_t errlen)
+{
+	struct pmf_fault fault;
+	char why[128];
+
+	if (pmf_fault_parse(q->port->conf.fault, &fault, why, sizeof(why)) != 0) {
+		snprintf(err, errlen, "FI_PMF_FAULT: %s", why);
+		return -EINVAL;
+	}
+	pmf_fault_reseed(&fault, fault.conf.seed + q->queue_id);
+	q->faults = pmf_faults_open(&fault, q->port->rx_pool, FAULT_ROOM);
+	if (!q->faults) {
+		snprintf(err, errlen, "no memory for FI_PMF_FAULT");
+		return -ENOMEM;
+	}
+	return 0;
+}
+
 static int queue_open(struct pmf_port *port, uint16_t id, char *err, size_t errlen)
 {
 	struct pmf_queue *q = &port->queue[id];
 	char name[RTE_RING_NAMESIZE];
-	int ret = 0;
 
 	q->port = port;
 	q->port_id = port->port_id;
@@ -169,11 +189,7 @@ static int queue_open(struct pmf_port *port, uint16_t id, char *err, size_t errl
 		snprintf(err, errlen, "no memory for the rings of %s", port->conf.name);
 		return -ENOMEM;
 	}
-	if (port->conf.fault) {
-		q->faults = pmf_faults_open(port, id, err, errlen);
-		ret = q->faults ? 0 : -EINVAL;
-	}
-	return ret;
+	return port->conf.fault ? faults_open(q, err, errlen) : 0;
 }
 
 static void queue_close(struct pmf_queue *q)

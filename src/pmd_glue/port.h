@@ -14,13 +14,14 @@
 
 #include "pmf_common.h"
 
+#include "pmd_glue/fault.h"
+
 #define PMF_MAX_QUEUES 16
 #define PMF_MAX_STATIC_NEIGH 16
 #define PMF_BURST 32
 #define PMF_TX_STAGE 64
 
 struct pmf_capture;
-struct pmf_faults;
 struct pmf_mcast;
 struct pmf_neigh_table;
 struct pmf_quirks;
@@ -85,12 +86,7 @@ int pmf_port_conf_parse(const char *text, struct pmf_port_conf *conf, char *err,
 	X(mcast_reports, "frames", "IGMP and MLD reports sent")                                    \
 	X(mcast_queries, "frames", "IGMP and MLD queries received")                                \
 	X(mcast_bad, "frames", "dropped: IGMP or MLD, broken or from beyond the link")             \
-	X(fault_lost, "frames", "lost on purpose (FI_PMF_FAULT)")                                  \
-	X(fault_dup, "frames", "doubled on purpose (FI_PMF_FAULT)")                                \
-	X(fault_reordered, "frames", "delayed behind later frames on purpose (FI_PMF_FAULT)")      \
-	X(fault_delayed, "frames", "delayed by time on purpose (FI_PMF_FAULT)")                    \
-	X(fault_altered, "frames", "altered or cut on purpose (FI_PMF_FAULT)")                     \
-	X(fault_marked, "frames", "marked for congestion on purpose (FI_PMF_FAULT)")
+	PMF_FAULT_STATS(X)
 
 struct pmf_port_stats {
 	PMF_PORT_STATS(PMF_STAT_FIELD)

@@ -72,7 +72,8 @@ static void test_parse_refusals(void)
 					  "cut=5ms:4ms",
 					  "pause=1ms:1ms",
 					  "pause=1ms",
-					  "rate=10:20:30:40"};
+					  "rate=10:20:30:40",
+					  "corrupt=1%:1%"};
 
 	for (size_t i = 0; i < PMF_ARRAY_SIZE(bad); i++) {
 		fault.conf.seed = 12345;
@@ -133,6 +134,23 @@ static void test_frequencies(void)
 	CU_ASSERT_TRUE(likely(both, n - loss, 0.001));
 	for (unsigned int k = 1; k <= 7; k++)
 		CU_ASSERT_TRUE(likely(behind[k], n - loss, 0.05 / 7));
+}
+
+static void test_spared_bytes_stay_whole(void)
+{
+	bool first = false, last = false;
+
+	CU_ASSERT_EQUAL_FATAL(parse("corrupt=100%:14"), 0);
+	for (unsigned int i = 1; i <= 100000; i++) {
+		const struct pmf_fault_verdict v = next(i);
+
+		CU_ASSERT_FATAL(v.flip != 0 && v.where >= 14 && v.where < LEN);
+		first |= v.where == 14;
+		last |= v.where == LEN - 1;
+	}
+	CU_ASSERT_TRUE(first && last);
+	/* Nothing is left to be altered. */
+	CU_ASSERT_EQUAL(pmf_fault_next(&fault, 14, 4, 1).flip, 0);
 }
 
 /* One in a hundred begins a burst, one in five ends it: five long, and one in 21 of all lost. */
@@ -238,7 +256,7 @@ static void test_print_is_read_as_the_same(void)
 	static const char *const texts[] = {
 		"",
 		"loss=1%,dup=0.5%,reorder=5%:20,seed=7",
-		"burst=0.1%:20%,every=100,kinds=data+ack+other,corrupt=1e-7,truncate=100%",
+		"burst=0.1%:20%,every=100,kinds=data+ack+other,corrupt=1e-7:14,truncate=100%",
 		"delay=50us,jitter=1500ns,rate=25000:1000000:100000,cut=1s:2s,pause=10ms:1ms",
 		"rate=100,cut=0ns:5ms",
 	};
@@ -285,6 +303,7 @@ int main(void)
 		{"any part of it", test_parse_parts},
 		{"refusals", test_parse_refusals},
 		{"frequencies", test_frequencies},
+		{"spared bytes stay whole", test_spared_bytes_stay_whole},
 		{"bursts", test_bursts},
 		{"every nth of a kind", test_every_nth_of_a_kind},
 		{"delay and jitter", test_delay_and_jitter},

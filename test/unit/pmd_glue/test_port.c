@@ -199,6 +199,82 @@ static void test_held_frame_comes_out_by_time(void)
 	port_test_close();
 }
 
+/* Frames with a number as content; @return how many came out, in the order of the numbers or not */
+static unsigned int timed(unsigned int n, pmf_ns_t until, bool *in_order)
+{
+	unsigned int got = 0, before = 0, id;
+	struct rte_mbuf *m[PMF_BURST];
+
+	*in_order = true;
+	for (unsigned int i = 1; i <= n; i++) {
+		struct frame f = {.len = 64};
+
+		memcpy(f.b, &i, sizeof(i));
+		CU_ASSERT_EQUAL_FATAL(rte_ring_enqueue(q->loop, frame_mbuf(&f)), 0);
+		CU_ASSERT_EQUAL_FATAL(pmf_queue_rx(q, m, PMF_BURST, i), 0);
+	}
+	for (unsigned int turn = 0; turn < n; turn++) {
+		const uint16_t k = pmf_queue_rx(q, m, PMF_BURST, until);
+
+		for (uint16_t i = 0; i < k; i++) {
+			memcpy(&id, rte_pktmbuf_mtod(m[i], void *), sizeof(id));
+			*in_order &= id > before;
+			before = id;
+			rte_pktmbuf_free(m[i]);
+		}
+		got += k;
+	}
+	return got;
+}
+
+static void test_delayed_frames_keep_their_order(void)
+{
+	bool in_order;
+
+	port_test_open(TEST_DEV, "delay=1ms");
+	CU_ASSERT_EQUAL(timed(500, PMF_NS_PER_S, &in_order), 500);
+	CU_ASSERT_TRUE(in_order);
+	port_test_close();
+}
+
+static void test_jitter_changes_the_order(void)
+{
+	bool in_order;
+
+	port_test_open(TEST_DEV, "delay=1ms,jitter=1ms,seed=1");
+	CU_ASSERT_EQUAL(timed(500, PMF_NS_PER_S, &in_order), 500);
+	CU_ASSERT_FALSE(in_order);
+	port_test_close();
+}
+
+static void test_delayed_frames_have_a_bound(void)
+{
+	bool in_order;
+	unsigned int got;
+
+	port_test_open(TEST_DEV, "delay=1ms");
+	got = timed(1100, PMF_NS_PER_S, &in_order);
+	CU_ASSERT_EQUAL(got, 1024);
+	CU_ASSERT_EQUAL(q->stats.fault_crowded, 1100 - 1024);
+	CU_ASSERT_EQUAL(q->stats.fault_delayed, 1024);
+	port_test_close();
+}
+
+static void test_faults_are_counted_by_kind(void)
+{
+	static unsigned int copies[20000];
+	unsigned int late;
+
+	port_test_open(TEST_DEV, "corrupt=5%:8,truncate=5%,cut=15ms:30ms,rate=8:300,seed=7");
+	faulted(PMF_ARRAY_SIZE(copies), copies, &late);
+	CU_ASSERT_TRUE(q->stats.fault_cut > 0);
+	CU_ASSERT_TRUE(q->stats.fault_full > 0);
+	CU_ASSERT_TRUE(q->stats.fault_corrupted > 0);
+	CU_ASSERT_TRUE(q->stats.fault_truncated > 0);
+	CU_ASSERT_EQUAL(q->stats.fault_lost, 0);
+	port_test_close();
+}
+
 static void test_capture_writes_a_file(void)
 {
 	enum { CAPTURED = 4000 };
@@ -326,6 +402,10 @@ const struct glue_test port_tests[] = {
 	{"counters are summed", test_stats_are_summed},
 	{"faults lose, double and delay", test_faults_lose_double_and_delay},
 	{"a held frame comes out by time", test_held_frame_comes_out_by_time},
+	{"delayed frames keep their order", test_delayed_frames_keep_their_order},
+	{"jitter changes the order", test_jitter_changes_the_order},
+	{"delayed frames have a bound", test_delayed_frames_have_a_bound},
+	{"faults are counted by kind", test_faults_are_counted_by_kind},
 	{"capture writes a file", test_capture_writes_a_file},
 	{"capture that cannot be written", test_capture_that_cannot_be_written},
 	{"descriptors close on exec", test_descriptors_close_on_exec},
