@@ -44,10 +44,10 @@ def tree():
         shutil.copytree(ROOT / 'config', top / 'config')
         shutil.copy(ROOT / 'usertools/pmf-run', top / 'usertools')
         shutil.copy(provider, top / 'build/src/fabric')
-        perf = build / 'app/pmf-perf'
-        if perf.exists():
-            (top / 'build/app').mkdir()
-            shutil.copy(perf, top / 'build/app')
+        (top / 'build/app').mkdir()
+        for program in ('pmf-perf', 'pmf-wire'):
+            if (build / 'app' / program).exists():
+                shutil.copy(build / 'app' / program, top / 'build/app')
         yield top
 
 

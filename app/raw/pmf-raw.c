@@ -23,6 +23,8 @@
 static const char *const mode_names[RAW_MODES] = {"echo", "ping", "flood", "sink"};
 static const char *const touch_names[RAW_TOUCHES] = {"none", "copy", "sum"};
 
+#define BUFFERS 8191
+
 static volatile int stop;
 static struct raw_result result;
 
@@ -211,7 +213,7 @@ static int run(const struct raw_main *m, int n_eal, char *argv[])
 		return -1;
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
-	rc = raw_port_open(&port, (uint16_t)m->port, m->work.size, (uint32_t)m->room);
+	rc = raw_port_open(&port, (uint16_t)m->port, m->work.size, (uint32_t)m->room, BUFFERS);
 	if (rc == 0) {
 		rc = raw_work(&port, &m->work, &result, &stop);
 		raw_port_close(&port);

@@ -3,6 +3,7 @@
  */
 #include "raw_port.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <rte_errno.h>
@@ -11,10 +12,9 @@
 
 #include "../error.h"
 
-/* Setting up of the one port. Whoever opened it uses it from the same thread only. */
+/* Setting up of a port. Whoever opened it uses it from the same thread only. */
 
 #define RING_SIZE 1024
-#define POOL_SIZE 8191
 #define POOL_CACHE 256
 
 static int configure(struct raw_port *p, uint32_t size, uint16_t *descs)
@@ -60,8 +60,9 @@ static int start(struct raw_port *p, const uint16_t *descs)
 	return 0;
 }
 
-int raw_port_open(struct raw_port *p, uint16_t id, uint32_t size, uint32_t room)
+int raw_port_open(struct raw_port *p, uint16_t id, uint32_t size, uint32_t room, uint32_t buffers)
 {
+	char name[RTE_MEMPOOL_NAMESIZE];
 	uint16_t descs[2];
 
 	memset(p, 0, sizeof(*p));
@@ -71,11 +72,12 @@ int raw_port_open(struct raw_port *p, uint16_t id, uint32_t size, uint32_t room)
 		return perf_fail("there is no port %u: name a device by --vdev or -a", id);
 	/* af_packet wants 2176 bytes whatever the frames are, and as much as its own are set to. */
 	room = RTE_MAX(room, size < 2048 ? 2048 : size + 64);
-	p->pool = rte_pktmbuf_pool_create("raw", POOL_SIZE, POOL_CACHE, 0,
+	snprintf(name, sizeof(name), "raw%u", id);
+	p->pool = rte_pktmbuf_pool_create(name, buffers, POOL_CACHE, 0,
 					  (uint16_t)(RTE_PKTMBUF_HEADROOM + room),
 					  (int)rte_socket_id());
 	if (!p->pool)
-		return perf_fail("no memory for %d frames of %u bytes: %s", POOL_SIZE, size,
+		return perf_fail("no memory for %u frames of %u bytes: %s", buffers, size,
 				 rte_strerror(rte_errno));
 	if (configure(p, size, descs) || start(p, descs)) {
 		raw_port_close(p);
@@ -84,12 +86,18 @@ int raw_port_open(struct raw_port *p, uint16_t id, uint32_t size, uint32_t room)
 	return 0;
 }
 
-void raw_port_close(struct raw_port *p)
+void raw_port_stop(struct raw_port *p)
 {
-	if (!p->pool)
+	if (!p->pool || p->stopped)
 		return;
 	rte_eth_dev_stop(p->id);
 	rte_eth_dev_close(p->id);
+	p->stopped = true;
+}
+
+void raw_port_close(struct raw_port *p)
+{
+	raw_port_stop(p);
 	rte_mempool_free(p->pool);
 	p->pool = NULL;
 }

@@ -56,7 +56,7 @@ class Tree(unittest.TestCase):
                 ('src/pmd_glue/a.c', '<rdma/fabric.h>'), ('src/pmd_glue/a.c', '"proto/flow.h"'),
                 ('src/completion/a.c', '<rte_mbuf.h>'), ('src/completion/a.c', '"proto/flow.h"'),
                 ('src/msg/a.c', '"fabric/domain.h"'), ('app/a.c', '"msg/engine.h"'),
-                ('app/a.c', '"pmf_common.h"'), ('include/internal/a.h', '<rte_mbuf.h>'),
+                ('app/a.c', '"pmf_common.h"'), ('app/wire/a.c', '"pmd_glue/port.h"'), ('include/internal/a.h', '<rte_mbuf.h>'),
                 ('include/pmf/a.h', '"pmf_common.h"'), ('src/msg/a.c', '"nowhere.h"')):
             errors = self.includes(path, line)
             self.assertEqual(len(errors), 1, (path, line))

@@ -53,6 +53,7 @@ lane_install()
 	step test -f "$dest$libdir/libfabric/libpmf-fi.so"
 	step exports_only_fi_prov_ini "$dest$libdir/libfabric/libpmf-fi.so"
 	step test -n "$(find "$dest" -name pmf-perf -perm -u+x -print -quit)"
+	step test -n "$(find "$dest" -name pmf-wire -perm -u+x -print -quit)"
 	step test -n "$(find "$dest" -name 'fi_pmf.7*' -print -quit)"
 	step test -n "$(find "$dest" -name 'pmf.pc' -print -quit)"
 }
