@@ -5,31 +5,14 @@
  * victim sends a large message, and in the middle of it the survivor kills it. Rows E1 and E10 say
  * what the survivor is told then, and when. It prints "ready" and, at the end, "told".
  */
-#include <rdma/fabric.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_eq.h>
-#include <rdma/fi_errno.h>
+#include "peer.h"
+
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LARGE = 64 << 20, WAIT_MS = 60000, QUIET_MS = 100 };
-
-#define DO(call)                                                                 \
-	do {                                                                     \
-		long rc_ = (call);                                               \
-		if (rc_ < 0) {                                                   \
-			fprintf(stderr, #call ": %s\n", fi_strerror((int)-rc_)); \
-			exit(1);                                                 \
-		}                                                                \
-	} while (0)
 
 #define EXPECT(cond)                                         \
 	do {                                                 \
@@ -39,57 +22,10 @@ enum { LARGE = 64 << 20, WAIT_MS = 60000, QUIET_MS = 100 };
 		}                                            \
 	} while (0)
 
-static struct fi_info *info;
-static struct fid_fabric *fabric;
-static struct fid_domain *domain;
 static struct fid_pep *pep;
-static struct fid_ep *ep;
-static struct fid_eq *eq;
-static struct fid_cq *cq;
-static struct fid_av *av;
 static fi_addr_t peer;
 static bool connects;
 static char *large;
-
-static double now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
-
-static void open_domain(const char *address, bool survivor)
-{
-	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_UNSPEC};
-	struct fi_info *hints = fi_allocinfo();
-
-	hints->fabric_attr->prov_name = strdup("pmf");
-	hints->ep_attr->type = connects ? FI_EP_MSG : FI_EP_RDM;
-	hints->caps = FI_MSG;
-	hints->addr_format = FI_SOCKADDR_IN;
-	DO(fi_getinfo(FI_VERSION(1, 17), address, "7000", survivor ? FI_SOURCE : 0, hints, &info));
-	fi_freeinfo(hints);
-	DO(fi_fabric(info->fabric_attr, &fabric, NULL));
-	DO(fi_domain(fabric, info, &domain, NULL));
-	DO(fi_eq_open(fabric, &eq_attr, &eq, NULL));
-}
-
-static void open_ep(struct fi_info *from)
-{
-	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_DATA};
-	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
-
-	DO(fi_endpoint(domain, from, &ep, NULL));
-	DO(fi_cq_open(domain, &cq_attr, &cq, NULL));
-	DO(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));
-	DO(fi_ep_bind(ep, &eq->fid, 0));
-	if (!connects) {
-		DO(fi_av_open(domain, &av_attr, &av, NULL));
-		DO(fi_ep_bind(ep, &av->fid, 0));
-	}
-	DO(fi_enable(ep));
-}
 
 /* @return the next event; 0: none in time. An error ends the program. */
 static uint32_t next_event(struct fi_eq_cm_entry *entry, int ms)
@@ -226,6 +162,7 @@ static void survive(void)
 
 int main(int argc, char **argv)
 {
+	struct fi_info *hints = fi_allocinfo();
 	bool survivor;
 
 	if (argc != 4)
@@ -235,20 +172,16 @@ int main(int argc, char **argv)
 	survivor = strcmp(argv[2], "survivor") == 0;
 	large = calloc(1, LARGE);
 	EXPECT(large);
-	open_domain(argv[3], survivor);
+	hints->ep_attr->type = connects ? FI_EP_MSG : FI_EP_RDM;
+	hints->caps = FI_MSG;
+	hints->addr_format = FI_SOCKADDR_IN;
+	open_domain(argv[3], "7000", survivor ? FI_SOURCE : 0, hints);
 	if (!survivor)
 		be_killed();
 	survive();
-	DO(fi_close(&ep->fid));
 	if (connects)
 		DO(fi_close(&pep->fid));
-	else
-		DO(fi_close(&av->fid));
-	DO(fi_close(&cq->fid));
-	DO(fi_close(&eq->fid));
-	DO(fi_close(&domain->fid));
-	DO(fi_close(&fabric->fid));
-	fi_freeinfo(info);
+	close_all();
 	free(large);
 	return 0;
 }
