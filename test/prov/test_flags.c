@@ -413,6 +413,41 @@ static void test_B8_delivery_complete_without_a_receive(void)
 	fx_close(&f);
 }
 
+/* Run again over a link that reorders: what is there ahead of its turn is not delivered yet. */
+static void test_B8_the_entry_comes_after_the_bytes(void)
+{
+	enum { N = 8, LEN = 5000, ROUNDS = 100 };
+	char(*tx)[LEN] = malloc(N * LEN), (*rx)[LEN] = malloc(N * LEN);
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	for (unsigned int round = 0; round < ROUNDS; round++) {
+		for (unsigned int i = 0; i < N; i++) {
+			memset(rx[i], 0, LEN);
+			post(&f, rx[i], LEN);
+			fx_fill(tx[i], LEN, round + i);
+		}
+		for (unsigned int i = 0; i < N; i++)
+			CU_ASSERT_EQUAL(
+				sendmsg_flags(&f, tx[i], LEN, FI_DELIVERY_COMPLETE, 0, tx[i]), 0);
+		for (unsigned int i = 0; i < N; i++) {
+			size_t n;
+
+			CU_ASSERT_FATAL(fx_wait(&f, f.a.txcq, &c));
+			CU_ASSERT_EQUAL(c.err.err, 0);
+			n = (size_t)((char(*)[LEN])c.e.op_context - tx);
+			CU_ASSERT_FATAL(n < N);
+			CU_ASSERT_FATAL(fx_same(rx[n], LEN, round + (unsigned int)n));
+		}
+		for (unsigned int i = 0; i < N; i++)
+			FX_WAIT_OK(&f, f.b.rxcq, rx[i], &c);
+	}
+	fx_close(&f);
+	free(tx);
+	free(rx);
+}
+
 static void test_B12_get_and_set_default_flags(void)
 {
 	struct fx_opt opt = {.tx_op_flags = FI_COMPLETION | FI_DELIVERY_COMPLETE};
@@ -434,11 +469,48 @@ static void test_B12_get_and_set_default_flags(void)
 	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_SETOPSFLAG, &flags), -FI_EINVAL);
 	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_GETOPSFLAG, &flags), -FI_EINVAL);
 	flags = FI_COMPLETION;
+	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_GETOPSFLAG, &flags), -FI_EINVAL);
 	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_SETOPSFLAG, &flags), -FI_EINVAL);
 	flags = FI_TRANSMIT | FI_MORE;
 	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
 	flags = FI_RECV | FI_INJECT;
 	CU_ASSERT_EQUAL(fi_control(&f.a.ep->fid, FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
+	fx_close(&f);
+}
+
+static void set_flags(struct fid_ep *ep, uint64_t flags)
+{
+	CU_ASSERT_EQUAL(fi_control(&ep->fid, FI_SETOPSFLAG, &flags), 0);
+}
+
+/* What is set last is what the calls without flags do, in its direction alone. */
+static void test_B12_calls_take_the_flags_that_are_set(void)
+{
+	struct fx_opt opt = {.tx_bind = FI_SELECTIVE_COMPLETION,
+			     .rx_bind = FI_SELECTIVE_COMPLETION,
+			     .tx_op_flags = FI_COMPLETION,
+			     .rx_op_flags = FI_COMPLETION};
+	char tx[4] = "abc", rx[4];
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, &opt);
+	for (int i = 0; i < 4; i++) {
+		bool sends = i & 1, receives = i & 2;
+
+		set_flags(f.a.ep, FI_TRANSMIT | (sends ? FI_COMPLETION : 0));
+		set_flags(f.b.ep, FI_RECV | (receives ? FI_COMPLETION : 0));
+		memset(rx, 0, sizeof(rx));
+		post(&f, rx, 4);
+		CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 4, NULL, f.a.b, tx), 0);
+		if (sends)
+			FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+		if (receives)
+			FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+		CU_ASSERT(fx_stays_empty(&f, f.a.txcq));
+		CU_ASSERT(fx_stays_empty(&f, f.b.rxcq));
+		CU_ASSERT_STRING_EQUAL(rx, "abc");
+	}
 	fx_close(&f);
 }
 
@@ -478,7 +550,9 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_B7_transmit_complete_of_a_large_message_waits),
 	FX_TEST(test_B8_delivery_complete),
 	FX_TEST(test_B8_delivery_complete_without_a_receive),
+	FX_TEST(test_B8_the_entry_comes_after_the_bytes),
 	FX_TEST(test_B12_get_and_set_default_flags),
+	FX_TEST(test_B12_calls_take_the_flags_that_are_set),
 	FX_TEST(test_B12_flags_changed_after_getinfo_hold),
 };
 FX_MAIN("flags")

@@ -11,6 +11,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#define GROUP "239.1.2.3"
+
 static const char two_ports[] = "net_ring0 10.99.0.1/24 fd00:99::1/64; net_ring1 10.98.0.1/16 "
 				"gw=10.98.0.254";
 
@@ -195,18 +197,101 @@ static void test_F6_each_version(void)
 	}
 }
 
+/* By number what some headers lack or call otherwise. */
 static void test_F8_not_offered(void)
 {
+	static const uint64_t caps[] = {
+		FI_TAGGED,	 FI_RMA,       FI_ATOMIC,      FI_COLLECTIVE,
+		FI_READ,	 FI_WRITE,     FI_REMOTE_READ, FI_REMOTE_WRITE,
+		FI_NAMED_RX_CTX, FI_SHARED_AV, FI_TRIGGER,     FI_HMEM,
+		FI_RMA_EVENT,	 FI_RMA_PMEM,  1ull << 41, /* FI_AV_USER_ID */
+		1ull << 43,				   /* FI_PEER */
+		1ull << 44,				   /* FI_XPU */
+		1ull << 48, /* FI_VARIABLE_MSG, FI_EXACT_DIRECTED_RECV */
+	};
+	static const size_t too_many[] = {2, FI_SHARED_CONTEXT};
 	struct fi_info *hints = usual_hints(0), *info;
 
+	CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
+	fi_freeinfo(info);
+	for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
+		hints->caps = FI_MSG | caps[i];
+		CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	}
+	hints->caps = FI_MSG;
+	for (size_t i = 0; i < sizeof(too_many) / sizeof(too_many[0]); i++) {
+		hints->ep_attr->tx_ctx_cnt = too_many[i];
+		CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	}
+	hints->ep_attr->tx_ctx_cnt = 0;
+	hints->ep_attr->rx_ctx_cnt = 2;
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	hints->ep_attr->rx_ctx_cnt = 0;
+#if FI_VERSION_GE(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), FI_VERSION(2, 0))
+	hints->domain_attr->max_group_id = 1;
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	hints->domain_attr->max_group_id = 0;
+#endif
+	hints->mode = 1ull << 51; /* FI_BUFFERED_RECV, a mode: what a program could bear */
+	CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
+	CU_ASSERT_EQUAL(info->mode, 0);
+	fi_freeinfo(info);
 	hints->ep_attr->type = FI_EP_DGRAM;
 	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	fi_freeinfo(hints);
+}
+
+/* What may be a default flag is one, and given back; nothing else is. */
+static void test_B12_default_flags_in_the_hints(void)
+{
+	static const uint64_t tx_all = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |
+				       FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MULTICAST,
+			      rx_all = FI_COMPLETION | FI_MULTI_RECV | FI_TRANSMIT_COMPLETE;
+	struct fi_info *hints = usual_hints(0), *info;
+
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->caps = FI_MSG | FI_TAGGED;
-	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
-	hints->caps = FI_MSG;
-	hints->ep_attr->tx_ctx_cnt = FI_SHARED_CONTEXT;
-	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	hints->caps = FI_MSG | FI_MULTICAST;
+	for (int bit = 0; bit < 58; bit++) { /* those behind are libfabric's own */
+		const uint64_t flag = 1ull << bit;
+
+		hints->tx_attr->op_flags = flag;
+		hints->rx_attr->op_flags = 0;
+		CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info),
+				flag & tx_all ? 0 : -FI_ENODATA);
+		CU_ASSERT_FATAL(!(flag & tx_all) || info);
+		if (info)
+			CU_ASSERT_EQUAL(info->tx_attr->op_flags, flag);
+		fi_freeinfo(info);
+		hints->tx_attr->op_flags = 0;
+		hints->rx_attr->op_flags = flag;
+		CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info),
+				flag & rx_all ? 0 : -FI_ENODATA);
+		CU_ASSERT_FATAL(!(flag & rx_all) || info);
+		if (info)
+			CU_ASSERT_EQUAL(info->rx_attr->op_flags, flag);
+		fi_freeinfo(info);
+	}
+	fi_freeinfo(hints);
+}
+
+/* C2, C3, D4: for both types, asked for or not. */
+static void test_C3_order_and_resources_are_told(void)
+{
+	static const enum fi_resource_mgmt rm[] = {FI_RM_UNSPEC, FI_RM_DISABLED, FI_RM_ENABLED};
+	struct fi_info *hints = usual_hints(0), *info;
+
+	for (int i = 0; i < 6; i++) {
+		hints->ep_attr->type = i & 1 ? FI_EP_MSG : FI_EP_RDM;
+		hints->tx_attr->msg_order = hints->rx_attr->msg_order = i < 2 ? FI_ORDER_SAS : 0;
+		hints->domain_attr->resource_mgmt = rm[i / 2];
+		CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
+		CU_ASSERT_EQUAL(info->tx_attr->msg_order, FI_ORDER_SAS);
+		CU_ASSERT_EQUAL(info->rx_attr->msg_order, FI_ORDER_SAS);
+		CU_ASSERT_EQUAL(info->tx_attr->comp_order, 0);
+		CU_ASSERT_EQUAL(info->rx_attr->comp_order, 0);
+		CU_ASSERT_EQUAL(info->domain_attr->resource_mgmt, FI_RM_ENABLED);
+		fi_freeinfo(info);
+	}
 	fi_freeinfo(hints);
 }
 
@@ -254,6 +339,44 @@ static void test_F6_caps_of_each_direction(void)
 	fi_freeinfo(hints);
 }
 
+static void test_B10_the_group_as_node(void)
+{
+	struct sockaddr_in want = {.sin_family = AF_INET, .sin_port = htons(4000)};
+	struct fi_info *hints = usual_hints(0), *info;
+
+	inet_pton(AF_INET, GROUP, &want.sin_addr);
+	hints->caps = FI_MSG | FI_MULTICAST;
+	CU_ASSERT_EQUAL_FATAL(info_of(GROUP, "4000", 0, hints, &info), 0);
+	CU_ASSERT_EQUAL(info->dest_addrlen, sizeof(want));
+	CU_ASSERT_EQUAL(memcmp(info->dest_addr, &want, sizeof(want)), 0);
+	CU_ASSERT_NOT_EQUAL(info->caps & FI_MULTICAST, 0);
+	CU_ASSERT_NOT_EQUAL(info->tx_attr->caps & FI_MULTICAST, 0);
+	CU_ASSERT_EQUAL(info->rx_attr->caps & FI_MULTICAST, 0);
+	fi_freeinfo(info);
+	hints->addr_format = FI_SOCKADDR_IN6;
+	CU_ASSERT_EQUAL_FATAL(info_of("ff05::1:3", "4000", 0, hints, &info), 0);
+	CU_ASSERT_EQUAL(info->dest_addrlen, sizeof(struct sockaddr_in6));
+	fi_freeinfo(info);
+	/* who does not ask for the capability does not get there */
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->caps = FI_MSG;
+	CU_ASSERT_EQUAL(info_of(GROUP, "4000", 0, hints, &info), -FI_ENODATA);
+	CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
+	CU_ASSERT_EQUAL(info->caps & FI_MULTICAST, 0);
+	fi_freeinfo(info);
+	hints->caps = FI_MULTICAST;
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	hints->caps = FI_MSG;
+	hints->tx_attr->op_flags = FI_MULTICAST;
+	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	/* who asks for nothing gets all */
+	hints->caps = 0;
+	CU_ASSERT_EQUAL_FATAL(info_of(GROUP, "4000", 0, hints, &info), 0);
+	CU_ASSERT_NOT_EQUAL(info->caps & FI_MULTICAST, 0);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
 /* B10: a network that carries no multicast. */
 static void test_B10_without_multicast(void)
 {
@@ -267,7 +390,7 @@ static void test_B10_without_multicast(void)
 	hints->tx_attr->op_flags = FI_MULTICAST;
 	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
 	hints->tx_attr->op_flags = 0;
-	CU_ASSERT_EQUAL(info_of("239.1.2.3", "1", 0, hints, &info), -FI_ENODATA);
+	CU_ASSERT_EQUAL(info_of(GROUP, "1", 0, hints, &info), -FI_ENODATA);
 	hints->caps = FI_MSG | FI_MULTICAST;
 	CU_ASSERT_EQUAL(info_of(NULL, NULL, 0, hints, &info), -FI_ENODATA);
 	setenv("FI_PMF_PORT", two_ports, 1);
@@ -452,8 +575,11 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_F6_addresses_in_the_hints),
 	FX_TEST(test_F6_each_version),
 	FX_TEST(test_F8_not_offered),
+	FX_TEST(test_B12_default_flags_in_the_hints),
+	FX_TEST(test_C3_order_and_resources_are_told),
 	FX_TEST(test_C6_who_may_ask_for_sources),
 	FX_TEST(test_F6_caps_of_each_direction),
+	FX_TEST(test_B10_the_group_as_node),
 	FX_TEST(test_B10_without_multicast),
 	FX_TEST(test_F6_traffic_classes_on_the_wire),
 	FX_TEST(test_F6_unknown_names_in_what_is_opened),

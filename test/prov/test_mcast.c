@@ -127,6 +127,28 @@ static void test_B10_closed_before_it_is_complete(void)
 	fx_close(&f);
 }
 
+/* E11: an event that nobody has read goes with its membership. */
+static void test_B10_closed_with_its_event_unread(void)
+{
+	struct sockaddr_in sin = group_of(GROUP, 4000);
+	double end = fx_now_ms() + FX_MS;
+	struct fi_eq_entry entry;
+	struct fid_mc *mc;
+	uint32_t event;
+	ssize_t n;
+	struct fx f;
+
+	fx_open(&f, &usual);
+	CU_ASSERT_EQUAL_FATAL(fi_join(f.a.ep, &sin, 0, &mc, NULL), 0);
+	while ((n = fi_eq_read(f.a.eq, &event, &entry, sizeof(entry), FI_PEEK)) == -FI_EAGAIN &&
+	       fx_now_ms() < end)
+		;
+	CU_ASSERT_EQUAL(n, sizeof(entry));
+	CU_ASSERT_EQUAL(fi_close(&mc->fid), 0);
+	CU_ASSERT_TRUE(fx_no_event(&f, f.a.eq));
+	fx_close(&f);
+}
+
 /* Nobody is at the other end of the link. */
 static void test_B10_the_link_is_down(void)
 {
@@ -218,12 +240,14 @@ static void test_B10_one_direction_alone(void)
 {
 	struct fx_opt opt = {.caps = FI_MSG | FI_MULTICAST | FI_SEND, .eq = true};
 	struct sockaddr_in sin = group_of(GROUP, 4000);
+	char in[16];
 	struct mc a, b;
 	struct fx f;
 
 	fx_open(&f, &usual);
 	join(&f, &f.a, FI_SEND, &a);
 	join(&f, &f.b, FI_RECV, &b);
+	CU_ASSERT_EQUAL(fi_recv(f.a.ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, in), 0);
 	say(&f, &f.a, &a, "from a");
 	hear(&f, &f.b, "from a");
 	CU_ASSERT_EQUAL(send_to(&f.b, b.addr, "x", 1, FI_MULTICAST, 0), -FI_EINVAL);
@@ -268,6 +292,33 @@ static void test_B10_all_that_have_joined_hear_it(void)
 	CU_ASSERT_EQUAL(e.data, 0x1122334455667788);
 	CU_ASSERT_EQUAL(e.flags, FI_RECV | FI_MSG | FI_MULTICAST | FI_REMOTE_CQ_DATA);
 	CU_ASSERT_STRING_EQUAL(rx, "two");
+	leave(&a);
+	leave(&b);
+	fx_close(&f);
+}
+
+/* C6: who the AV does not hold. */
+static void test_B10_from_a_stranger(void)
+{
+	struct fx_opt opt = usual;
+	char rx[16] = "", addr[64];
+	struct fi_cq_err_entry err = {.err_data = addr, .err_data_size = sizeof(addr)};
+	struct mc a, b;
+	struct fx f;
+
+	opt.caps |= FI_SOURCE_ERR;
+	opt.no_insert = true;
+	fx_open(&f, &opt);
+	join(&f, &f.a, FI_SEND, &a);
+	join(&f, &f.b, FI_RECV, &b);
+	CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, sizeof(rx), NULL, FI_ADDR_UNSPEC, rx), 0);
+	say(&f, &f.a, &a, "hello");
+	CU_ASSERT_EQUAL_FATAL(FX_RETRY(&f, fi_cq_readerr(f.b.rxcq, &err, 0)), 1);
+	CU_ASSERT_EQUAL(err.err, FI_EADDRNOTAVAIL);
+	CU_ASSERT_EQUAL(err.flags, FI_RECV | FI_MSG | FI_MULTICAST);
+	CU_ASSERT_EQUAL_FATAL(err.err_data_size, f.a.namelen);
+	CU_ASSERT_EQUAL(memcmp(addr, f.a.name, f.a.namelen), 0);
+	CU_ASSERT_STRING_EQUAL(rx, "hello");
 	leave(&a);
 	leave(&b);
 	fx_close(&f);
@@ -707,53 +758,16 @@ static void test_B10_faults_at_most_once_and_in_order(void)
 	fx_close(&f);
 }
 
-/* ---- fi_getinfo ---- */
-
-static void test_B10_the_group_as_node(void)
-{
-	struct sockaddr_in want = group_of(GROUP, 4000);
-	struct fi_info *hints = fx_hints(&usual), *info = NULL;
-
-	CU_ASSERT_EQUAL_FATAL(fi_getinfo(FX_API, GROUP, "4000", 0, hints, &info), 0);
-	CU_ASSERT_EQUAL(info->dest_addrlen, sizeof(want));
-	CU_ASSERT_EQUAL(memcmp(info->dest_addr, &want, sizeof(want)), 0);
-	CU_ASSERT_NOT_EQUAL(info->caps & FI_MULTICAST, 0);
-	CU_ASSERT_NOT_EQUAL(info->tx_attr->caps & FI_MULTICAST, 0);
-	CU_ASSERT_EQUAL(info->rx_attr->caps & FI_MULTICAST, 0);
-	fi_freeinfo(info);
-	hints->addr_format = FI_SOCKADDR_IN6;
-	CU_ASSERT_EQUAL_FATAL(fi_getinfo(FX_API, "ff05::1:3", "4000", 0, hints, &info), 0);
-	CU_ASSERT_EQUAL(info->dest_addrlen, sizeof(struct sockaddr_in6));
-	fi_freeinfo(info);
-	/* who does not ask for the capability does not get there */
-	hints->addr_format = FI_SOCKADDR_IN;
-	hints->caps = FI_MSG;
-	CU_ASSERT_EQUAL(fi_getinfo(FX_API, GROUP, "4000", 0, hints, &info), -FI_ENODATA);
-	CU_ASSERT_EQUAL_FATAL(fi_getinfo(FX_API, NULL, NULL, 0, hints, &info), 0);
-	CU_ASSERT_EQUAL(info->caps & FI_MULTICAST, 0);
-	fi_freeinfo(info);
-	hints->caps = FI_MULTICAST;
-	CU_ASSERT_EQUAL(fi_getinfo(FX_API, NULL, NULL, 0, hints, &info), -FI_ENODATA);
-	hints->caps = FI_MSG;
-	hints->tx_attr->op_flags = FI_MULTICAST;
-	CU_ASSERT_EQUAL(fi_getinfo(FX_API, NULL, NULL, 0, hints, &info), -FI_ENODATA);
-	/* who asks for nothing gets all */
-	hints->caps = 0;
-	CU_ASSERT_EQUAL_FATAL(fi_getinfo(FX_API, GROUP, "4000", 0, hints, &info), 0);
-	CU_ASSERT_NOT_EQUAL(info->caps & FI_MULTICAST, 0);
-	fi_freeinfo(info);
-	fi_freeinfo(hints);
-}
-
 static const struct fx_test tests[] = {
-	FX_TEST(test_B10_the_group_as_node),
 	FX_TEST(test_B10_a_join_ends_in_one_event),
 	FX_TEST(test_B10_closed_before_it_is_complete),
+	FX_TEST(test_B10_closed_with_its_event_unread),
 	FX_TEST(test_B10_the_link_is_down),
 	FX_TEST(test_B10_the_domains_event_queue_serves),
 	FX_TEST(test_B10_joins_that_are_refused),
 	FX_TEST(test_B10_one_direction_alone),
 	FX_TEST(test_B10_all_that_have_joined_hear_it),
+	FX_TEST(test_B10_from_a_stranger),
 	FX_TEST(test_B10_over_ipv6),
 	FX_TEST(test_B10_a_group_has_a_port),
 	FX_TEST(test_B10_joined_twice_heard_once),

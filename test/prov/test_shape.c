@@ -179,6 +179,35 @@ static void test_B13_alias_has_flags_of_its_own(void)
 	fx_close(&f);
 }
 
+static uint64_t flags_of(struct fid_ep *ep, uint64_t dir)
+{
+	uint64_t flags = dir;
+
+	CU_ASSERT_EQUAL(fi_control(&ep->fid, FI_GETOPSFLAG, &flags), 0);
+	return flags;
+}
+
+/* The other direction's are the endpoint's. */
+static void test_B13_alias_has_flags_of_its_own_for_one_direction(void)
+{
+	struct fx_opt opt = {.tx_op_flags = FI_DELIVERY_COMPLETE, .rx_op_flags = FI_COMPLETION};
+	struct fid_ep *tx = NULL, *rx = NULL;
+	struct fx f;
+
+	fx_open(&f, &opt);
+	CU_ASSERT_EQUAL_FATAL(fi_ep_alias(f.a.ep, &tx, FI_TRANSMIT | FI_INJECT), 0);
+	CU_ASSERT_EQUAL_FATAL(fi_ep_alias(f.a.ep, &rx, FI_RECV | FI_MULTI_RECV), 0);
+	CU_ASSERT_EQUAL(flags_of(tx, FI_TRANSMIT), FI_INJECT);
+	CU_ASSERT_EQUAL(flags_of(tx, FI_RECV), FI_COMPLETION);
+	CU_ASSERT_EQUAL(flags_of(rx, FI_TRANSMIT), FI_DELIVERY_COMPLETE);
+	CU_ASSERT_EQUAL(flags_of(rx, FI_RECV), FI_MULTI_RECV);
+	CU_ASSERT_EQUAL(flags_of(f.a.ep, FI_TRANSMIT), FI_DELIVERY_COMPLETE);
+	CU_ASSERT_EQUAL(flags_of(f.a.ep, FI_RECV), FI_COMPLETION);
+	CU_ASSERT_EQUAL(fi_close(&tx->fid), 0);
+	CU_ASSERT_EQUAL(fi_close(&rx->fid), 0);
+	fx_close(&f);
+}
+
 /* For receives; and it may go first. */
 static void test_B13_alias_for_receives(void)
 {
@@ -371,6 +400,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_B9_refused_it_leaves_nothing_behind),
 	FX_TEST(test_B9_closing_takes_it_back),
 	FX_TEST(test_B13_alias_has_flags_of_its_own),
+	FX_TEST(test_B13_alias_has_flags_of_its_own_for_one_direction),
 	FX_TEST(test_B13_alias_for_receives),
 	FX_TEST(test_F1_modes),
 	FX_TEST(test_F1_prefix_is_counted_and_does_not_travel),

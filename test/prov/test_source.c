@@ -154,6 +154,81 @@ static void test_C6_source_err_and_other_reasons(void)
 	fx_close(&f);
 }
 
+static void expect_stranger(struct fx *f, struct fi_cq_err_entry *err, void *ctx)
+{
+	CU_ASSERT_EQUAL_FATAL(FX_RETRY(f, fi_cq_readerr(f->b.rxcq, err, 0)), 1);
+	CU_ASSERT_EQUAL(err->err, FI_EADDRNOTAVAIL);
+	CU_ASSERT_PTR_EQUAL(err->op_context, ctx);
+	CU_ASSERT_EQUAL_FATAL(err->err_data_size, f->a.namelen);
+	CU_ASSERT_EQUAL(memcmp(err->err_data, f->a.name, f->a.namelen), 0);
+}
+
+/* Of messages that came before their receive as well. */
+static void source_err_in(uint32_t format)
+{
+	struct fx_opt opt = {.caps = FI_MSG | FI_SOURCE | FI_SOURCE_ERR,
+			     .no_insert = true,
+			     .addr_format = format};
+	fi_addr_t a = FI_ADDR_NOTAVAIL;
+	char rx[8], addr[128];
+	struct fx f;
+
+	fx_open(&f, &opt);
+	CU_ASSERT_EQUAL_FATAL(fi_av_insert(f.a.av, f.b.name, 1, &f.a.b, 0, NULL), 1);
+	for (int kept = 1; kept >= 0; kept--) {
+		struct fi_cq_err_entry err = {.err_data = addr, .err_data_size = sizeof(addr)};
+
+		if (kept)
+			inject(&f, &f.a, "x");
+		CU_ASSERT(fx_stays_empty(&f, f.b.rxcq));
+		CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, 8, NULL, FI_ADDR_UNSPEC, rx), 0);
+		if (!kept)
+			inject(&f, &f.a, "x");
+		expect_stranger(&f, &err, rx);
+	}
+	CU_ASSERT_EQUAL_FATAL(fi_av_insert(f.b.av, addr, 1, &a, 0, NULL), 1);
+	CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, 8, NULL, FI_ADDR_UNSPEC, rx), 0);
+	inject(&f, &f.a, "x");
+	CU_ASSERT_EQUAL(wait_from(&f, rx), a);
+	fx_close(&f);
+}
+
+static void test_C6_source_err_in_each_format(void)
+{
+	source_err_in(FI_SOCKADDR_IN);
+	source_err_in(FI_SOCKADDR_IN6);
+	source_err_in(FI_ADDR_STR);
+}
+
+/* Other fields are as for a success, in a multi-receive buffer too. */
+static void test_C6_source_err_in_a_packed_buffer(void)
+{
+	char rx[12], addr[64];
+	struct iovec iov = {rx, sizeof(rx)};
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = rx};
+	size_t min = 8;
+	struct fx f;
+
+	open_stranger(&f, FI_MSG | FI_SOURCE | FI_SOURCE_ERR | FI_MULTI_RECV, false);
+	CU_ASSERT_EQUAL(
+		fi_setopt(&f.b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &min, sizeof(min)),
+		0);
+	CU_ASSERT_EQUAL(fi_recvmsg(f.b.ep, &msg, FI_MULTI_RECV), 0);
+	for (int last = 0; last < 2; last++) {
+		struct fi_cq_err_entry err = {.err_data = addr, .err_data_size = sizeof(addr)};
+
+		inject(&f, &f.a, last ? "yz" : "x");
+		expect_stranger(&f, &err, rx);
+		CU_ASSERT_EQUAL(err.flags, FI_RECV | FI_MSG | (last ? FI_MULTI_RECV : 0));
+		CU_ASSERT_EQUAL(err.len, last ? 3 : 2);
+		CU_ASSERT_PTR_EQUAL(err.buf, last ? rx + 2 : rx);
+		CU_ASSERT_STRING_EQUAL(err.buf, last ? "yz" : "x");
+	}
+	CU_ASSERT_EQUAL(fi_cntr_read(f.b.rxcntr), 2);
+	fx_close(&f);
+}
+
 static const struct fx_opt directed = {.caps = FI_MSG | FI_DIRECTED_RECV};
 
 static void test_C4_directed_skips_others_and_leaves_them(void)
@@ -272,6 +347,8 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_C6_unknown_sender_is_not_available),
 	FX_TEST(test_C6_source_err_carries_the_raw_address),
 	FX_TEST(test_C6_source_err_and_other_reasons),
+	FX_TEST(test_C6_source_err_in_each_format),
+	FX_TEST(test_C6_source_err_in_a_packed_buffer),
 	FX_TEST(test_C4_directed_skips_others_and_leaves_them),
 	FX_TEST(test_C4_one_posting_order),
 	FX_TEST(test_C4_matches_after_the_insert),
