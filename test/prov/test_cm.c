@@ -253,6 +253,34 @@ static void test_E9_reject_with_data(void)
 	fx_close(&f);
 }
 
+/* Longer than the option says: cut, wherever it comes from. */
+static void test_E9_long_data_is_cut(void)
+{
+	struct fx_event ev;
+	uint8_t data[300];
+	struct fx_ep c = {0};
+	struct fx f;
+
+	fx_fill(data, sizeof(data), 3);
+	open_half(&f);
+	CU_ASSERT_EQUAL(fx_connect(&f, &f.a, NULL, 0), 0);
+	accept_b(&f, data, sizeof(data));
+	FX_EVENT(&f, f.a.eq, FI_CONNECTED, &f.a.ep->fid, &ev);
+	CU_ASSERT_EQUAL(ev.datalen, 256);
+	CU_ASSERT_TRUE(fx_same(ev.data, 256, 3));
+	fx_ep_open(&f, &c);
+	CU_ASSERT_EQUAL(fx_connect(&f, &c, NULL, 0), 0);
+	FX_EVENT(&f, f.peq, FI_CONNREQ, &f.pep->fid, &ev);
+	CU_ASSERT_EQUAL(ev.datalen, 0);
+	CU_ASSERT_EQUAL(fi_reject(f.pep, ev.cm.info->handle, data, sizeof(data)), 0);
+	fi_freeinfo(ev.cm.info);
+	FX_EVENT_ERR(&f, c.eq, FI_ECONNREFUSED, &c.ep->fid, &ev);
+	CU_ASSERT_EQUAL(ev.err.err_data_size, 256);
+	CU_ASSERT_TRUE(fx_same(ev.err_data, 256, 3));
+	fx_ep_close(&c);
+	fx_close(&f);
+}
+
 static void test_E9_nobody_listens(void)
 {
 	struct fx_event ev;
@@ -480,6 +508,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_E8_both_connect_to_each_other),
 	FX_TEST(test_E9_data_both_ways),
 	FX_TEST(test_E9_reject_with_data),
+	FX_TEST(test_E9_long_data_is_cut),
 	FX_TEST(test_E9_nobody_listens),
 	FX_TEST(test_E9_no_answer),
 	FX_TEST(test_A11_before_the_connection),

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <malloc.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -123,6 +124,75 @@ static void test_E2_a_new_endpoint_on_the_old_address(void)
 	CU_ASSERT_EQUAL(c.err.err, 0);
 	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
 	CU_ASSERT(fx_same(rx, 64, 5));
+	fx_close(&f);
+}
+
+/* Another endpoint on b's address, which knows of nothing. Its address vector has nobody. */
+static void b_is_another(struct fx *f)
+{
+	char name[128];
+	size_t len = f->b.namelen;
+
+	memcpy(name, f->b.name, len);
+	fx_ep_close(&f->b);
+	fx_ep_open(f, &f->b);
+	CU_ASSERT_EQUAL(fi_setname(&f->b.ep->fid, name, len), 0);
+	fx_ep_enable(&f->b);
+}
+
+/* Announced to the old one, never received: that ends in an error, and is not the new one's. */
+static void test_E2_nothing_is_replayed(void)
+{
+	enum { LEN = 1 << 20 };
+	char *tx = malloc(LEN), *rx = malloc(LEN);
+	struct fx_comp c;
+	struct fx f;
+	double end;
+
+	fx_open(&f, NULL);
+	fx_fill(tx, LEN, 5);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, LEN, NULL, f.a.b, tx), 0);
+	CU_ASSERT(fx_stays_empty(&f, f.a.txcq));
+	b_is_another(&f);
+	memset(rx, 0, 64);
+	CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, LEN, NULL, FI_ADDR_UNSPEC, rx), 0);
+	CU_ASSERT_FATAL(fx_wait(&f, f.a.txcq, &c));
+	CU_ASSERT_NOT_EQUAL(c.err.err, 0);
+	CU_ASSERT_PTR_EQUAL(c.err.op_context, tx);
+	CU_ASSERT(fx_stays_empty(&f, f.b.rxcq));
+	end = fx_now_ms() + 2 * fx_dead_ms() + FX_MS;
+	do {
+		CU_ASSERT_EQUAL(fi_send(f.a.ep, "new", 4, NULL, f.a.b, rx), 0);
+		CU_ASSERT_FATAL(fx_wait(&f, f.a.txcq, &c));
+	} while (c.err.err && fx_now_ms() < end);
+	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	CU_ASSERT_STRING_EQUAL(rx, "new");
+	fx_close(&f);
+	free(tx);
+	free(rx);
+}
+
+/* The new one speaks first: it is heard at once, though the old one has not been missed yet. */
+static void test_E2_the_new_one_is_heard(void)
+{
+	char rx[8] = "";
+	struct fx_comp c;
+	double start;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	CU_ASSERT_EQUAL(fi_recv(f.a.ep, rx, 8, NULL, FI_ADDR_UNSPEC, rx), 0);
+	CU_ASSERT_EQUAL(fi_inject(f.b.ep, "old", 4, f.b.a), 0);
+	FX_WAIT_OK(&f, f.a.rxcq, rx, &c);
+	b_is_another(&f);
+	CU_ASSERT_EQUAL_FATAL(fi_av_insert(f.b.av, f.a.name, 1, &f.b.a, 0, NULL), 1);
+	CU_ASSERT_EQUAL(fi_recv(f.a.ep, rx, 8, NULL, FI_ADDR_UNSPEC, rx), 0);
+	start = fx_now_ms();
+	CU_ASSERT_EQUAL(fi_send(f.b.ep, "new", 4, NULL, f.b.a, rx), 0);
+	FX_WAIT_OK(&f, f.b.txcq, rx, &c);
+	CU_ASSERT(fx_now_ms() - start < fx_dead_ms() / 2);
+	FX_WAIT_OK(&f, f.a.rxcq, rx, &c);
+	CU_ASSERT_STRING_EQUAL(rx, "new");
 	fx_close(&f);
 }
 
@@ -266,6 +336,97 @@ static void test_E5_cycles_leave_everything_where_it_was(void)
 	CU_ASSERT_TRUE(fds_are_at_most(fds));
 	/* a leak of 100 bytes a cycle would show; what the allocator keeps aside would not */
 	CU_ASSERT(bytes_in_use() < bytes + 100 * (size_t)cycles);
+}
+
+/* Closed with everything outstanding: posted, kept, announced, half invited. */
+static void busy_cycle(bool msg)
+{
+	enum { LARGE = 1 << 20, MIDDLE = 50000 };
+	struct fx_opt opt = {.msg = msg, .counters = true};
+	static char tx[LARGE], rx[2][LARGE];
+	struct fx f;
+
+	fx_open(&f, &opt);
+	for (int i = 0; i < 3; i++) {
+		CU_ASSERT_EQUAL(fi_send(f.b.ep, tx, MIDDLE, NULL, f.b.a, tx), 0);
+		CU_ASSERT_EQUAL(fi_send(f.b.ep, tx, LARGE, NULL, f.b.a, tx), 0);
+		CU_ASSERT_EQUAL(fi_send(f.b.ep, tx, 64, NULL, f.b.a, tx), 0);
+		CU_ASSERT_EQUAL(fi_inject(f.b.ep, tx, 64, f.b.a), 0);
+	}
+	for (int i = 0; i < 2; i++)
+		CU_ASSERT_EQUAL(fi_recv(f.a.ep, rx[i], LARGE, NULL, FI_ADDR_UNSPEC, rx[i]), 0);
+	for (int i = 0; i < 20; i++)
+		fx_progress(&f);
+	CU_ASSERT_EQUAL(fi_recv(f.a.ep, rx[0], LARGE, NULL, FI_ADDR_UNSPEC, rx[0]), 0);
+	fx_ep_close(&f.b);
+	/* else it is waited for at the end, as long as FI_PMF_LINGER_MS says */
+	for (int i = 0; i < 100; i++)
+		fx_progress(&f);
+	fx_close(&f);
+}
+
+/* DPDK's mempools, of the library that the provider has loaded. */
+static struct {
+	void (*walk)(void (*fn)(void *pool, void *arg), void *arg);
+	unsigned int (*in_use)(const void *pool);
+} mempool;
+
+static bool find_mempool(void)
+{
+	char path[4096];
+	void *lib;
+
+	snprintf(path, sizeof(path), "%s/libpmf-fi.so", getenv("FI_PROVIDER_PATH"));
+	lib = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+	if (!lib)
+		return false;
+	*(void **)&mempool.walk = dlsym(lib, "rte_mempool_walk");
+	*(void **)&mempool.in_use = dlsym(lib, "rte_mempool_in_use_count");
+	dlclose(lib);
+	return mempool.walk && mempool.in_use;
+}
+
+static void add_in_use(void *pool, void *sum)
+{
+	*(unsigned int *)sum += mempool.in_use(pool);
+}
+
+static unsigned int mbufs_in_use(void)
+{
+	unsigned int sum = 0;
+
+	mempool.walk(add_in_use, &sum);
+	return sum;
+}
+
+/* While another domain keeps the port, with its mbufs and flows, open. */
+static void test_E5_busy_cycles_beside_another_domain(void)
+{
+	/* kept for the next frames, and by malloc(3); neither grows with the cycles */
+	enum { MBUFS_ASIDE = 32, BYTES_ASIDE = 16384 };
+	int cycles = getenv("PMF_LONG") ? 1000 : 200;
+	double end;
+	unsigned int mbufs;
+	size_t bytes;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	CU_ASSERT_FATAL(find_mempool());
+	for (int i = 0; i < 20; i++)
+		busy_cycle(i % 2);
+	while (!fx_stays_empty(&f, f.a.txcq))
+		;
+	mbufs = mbufs_in_use();
+	bytes = bytes_in_use();
+	for (int i = 0; i < cycles; i++)
+		busy_cycle(i % 2);
+	/* frames that are under way are somebody's yet */
+	end = fx_now_ms() + FX_MS;
+	while (mbufs_in_use() > mbufs + MBUFS_ASIDE && fx_now_ms() < end)
+		fx_progress(&f);
+	CU_ASSERT(mbufs_in_use() <= mbufs + MBUFS_ASIDE);
+	CU_ASSERT(bytes_in_use() < bytes + BYTES_ASIDE + 50 * (size_t)cycles);
+	fx_close(&f);
 }
 
 static int child_of(struct fx *f)
@@ -467,11 +628,14 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_E1_a_port_without_an_endpoint),
 	FX_TEST(test_E1_a_peer_that_closes),
 	FX_TEST(test_E2_a_new_endpoint_on_the_old_address),
+	FX_TEST(test_E2_nothing_is_replayed),
+	FX_TEST(test_E2_the_new_one_is_heard),
 	FX_TEST(test_E3_close_with_operations_outstanding),
 	FX_TEST(test_E3_entries_in_the_queue_stay_readable),
 	FX_TEST(test_E3_what_was_injected_still_arrives),
 	FX_TEST(test_E3_closing_while_the_process_exits),
 	FX_TEST(test_E5_cycles_leave_everything_where_it_was),
+	FX_TEST(test_E5_busy_cycles_beside_another_domain),
 	FX_TEST(test_E6_a_forked_child_gets_errors_and_harms_nobody),
 	FX_TEST(test_E6_a_listener_in_a_forked_child),
 };
