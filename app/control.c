@@ -9,7 +9,7 @@
 /* Encoder and the one bounds-checked decoder of control messages. No state. */
 
 #define MAGIC 0x706d6670u /* "pmfp" */
-#define VERSION 1u
+#define VERSION 2u
 
 struct cursor {
 	uint8_t *put;
@@ -83,6 +83,15 @@ static void get_name(struct cursor *c, struct perf_name *name)
 	get_bytes(c, name->bytes, len);
 }
 
+static uint32_t get_endpoints(struct cursor *c)
+{
+	uint32_t n = get32(c);
+
+	if (n == 0 || n > PERF_ENDPOINTS_MAX)
+		c->bad = 1;
+	return n;
+}
+
 static void put_work(struct cursor *c, const struct perf_work *w)
 {
 	put32(c, w->mode);
@@ -143,15 +152,18 @@ static void put_body(struct cursor *c, const struct perf_control *m)
 	case PERF_WELCOME:
 		put32(c, m->u.welcome.own_place);
 		put32(c, m->u.welcome.clients);
+		put32(c, m->u.welcome.endpoints);
 		put64(c, m->u.welcome.max_size);
 		put64(c, m->u.welcome.timeout_ns);
 		break;
 	case PERF_RUN:
 		put_work(c, &m->u.run_work.work);
+		put32(c, m->u.run_work.endpoints);
 		put_name(c, &m->u.run_work.name);
 		break;
 	case PERF_READY:
-		put_name(c, &m->u.ready);
+	case PERF_NAME:
+		put_name(c, &m->u.name);
 		break;
 	case PERF_DONE:
 		put64(c, m->u.done);
@@ -180,15 +192,18 @@ static void get_body(struct cursor *c, struct perf_control *m)
 	case PERF_WELCOME:
 		m->u.welcome.own_place = get32(c);
 		m->u.welcome.clients = get32(c);
+		m->u.welcome.endpoints = get_endpoints(c);
 		m->u.welcome.max_size = get64(c);
 		m->u.welcome.timeout_ns = get64(c);
 		break;
 	case PERF_RUN:
 		get_work(c, &m->u.run_work.work);
+		m->u.run_work.endpoints = get_endpoints(c);
 		get_name(c, &m->u.run_work.name);
 		break;
 	case PERF_READY:
-		get_name(c, &m->u.ready);
+	case PERF_NAME:
+		get_name(c, &m->u.name);
 		break;
 	case PERF_DONE:
 		m->u.done = get64(c);

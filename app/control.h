@@ -16,7 +16,7 @@
  *   client                                server
  *   HELLO (its control name)      ──►     inserts the name
  *                                 ◄──     WELCOME
- *   RUN (work, data name)         ──►     opens a data endpoint, posts receives;
+ *   RUN (work, data name)         ──►     opens its data endpoints, posts receives;
  *                                 ◄──     READY (data name) when all its clients have come so far
  *   ... data messages, either way or both, on the data endpoints ...
  *   DONE (how many I sent)        ◄─►     DONE, from each side that sends
@@ -25,13 +25,15 @@
  *                                 ◄──     BYE, and both close
  *
  * STOP asks a sender to end before its time, KEEP says that a quiet client is alive, ABORT carries
- * the sentence that says why the sender gives up. All numbers are big endian.
+ * the sentence that says why the sender gives up. Who has several data endpoints names the others
+ * in NAME messages behind RUN or READY. All numbers are big endian.
  */
 enum perf_control_type {
 	PERF_HELLO = 1,
 	PERF_WELCOME,
 	PERF_RUN,
 	PERF_READY,
+	PERF_NAME,
 	PERF_DONE,
 	PERF_RESULT,
 	PERF_STOP,
@@ -49,7 +51,7 @@ struct perf_work {
 	uint32_t more;
 	enum perf_choice inject;
 	uint32_t verify;
-	uint32_t cq_data; /* each message carries its sender's place in the receiver's table */
+	uint32_t cq_data; /* each message says to which pair of endpoints it belongs */
 	uint64_t count;	  /* measured messages from each sender to each receiver; 0: by time */
 	uint64_t duration_ns;
 	uint64_t warmup;
@@ -85,15 +87,17 @@ struct perf_control {
 		} hello;
 		struct {
 			uint32_t own_place;
-			uint32_t clients; /* that must come before the work starts */
+			uint32_t clients;   /* that must come before the work starts */
+			uint32_t endpoints; /* for data */
 			uint64_t max_size;
 			uint64_t timeout_ns;
 		} welcome;
 		struct {
 			struct perf_work work;
+			uint32_t endpoints; /* for data */
 			struct perf_name name;
 		} run_work;
-		struct perf_name ready;
+		struct perf_name name; /* READY, NAME */
 		uint64_t done;
 		struct {
 			struct perf_received yours;

@@ -25,9 +25,9 @@ static int open_queue(struct perf_endpoint *e, struct perf_fabric *f, size_t ent
 		  : 0;
 }
 
-static int open_addresses(struct perf_endpoint *e, struct perf_fabric *f)
+static int open_addresses(struct perf_endpoint *e, struct perf_fabric *f, size_t peers)
 {
-	struct fi_av_attr attr = {.type = f->info->domain_attr->av_type, .count = 64};
+	struct fi_av_attr attr = {.type = f->info->domain_attr->av_type, .count = peers};
 	int rc;
 
 	if (attr.type == FI_AV_UNSPEC)
@@ -62,10 +62,24 @@ static int enable(struct perf_endpoint *e, struct perf_fabric *f, struct fi_info
 }
 
 int perf_endpoint_open(struct perf_endpoint *e, struct perf_fabric *f, struct fi_info *info,
-		       size_t entries)
+		       size_t entries, size_t peers)
 {
 	memset(e, 0, sizeof(*e));
-	if (open_queue(e, f, entries) || open_addresses(e, f) || enable(e, f, info)) {
+	if (open_queue(e, f, entries) || open_addresses(e, f, peers) || enable(e, f, info)) {
+		perf_endpoint_close(e);
+		return -1;
+	}
+	return 0;
+}
+
+int perf_endpoint_join(struct perf_endpoint *e, struct perf_fabric *f, struct fi_info *info,
+		       const struct perf_endpoint *host)
+{
+	memset(e, 0, sizeof(*e));
+	e->cq = host->cq;
+	e->av = host->av;
+	e->guest = true;
+	if (enable(e, f, info)) {
 		perf_endpoint_close(e);
 		return -1;
 	}
@@ -76,9 +90,9 @@ void perf_endpoint_close(struct perf_endpoint *e)
 {
 	if (e->ep)
 		fi_close(&e->ep->fid);
-	if (e->cq)
+	if (e->cq && !e->guest)
 		fi_close(&e->cq->fid);
-	if (e->av)
+	if (e->av && !e->guest)
 		fi_close(&e->av->fid);
 	memset(e, 0, sizeof(*e));
 }

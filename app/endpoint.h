@@ -4,6 +4,7 @@
 #ifndef PERF_ENDPOINT_H
 #define PERF_ENDPOINT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,8 +15,8 @@
 #include "fabric.h"
 
 /*
- * An enabled endpoint with a completion queue of its own for both directions, and an address vector
- * of its own: so the addresses of one run go with its endpoint.
+ * An enabled endpoint with a completion queue for both directions and an address vector, of its own
+ * or another's: so the addresses of one run go with its endpoints.
  */
 struct perf_endpoint {
 	struct fid_ep *ep;
@@ -23,6 +24,7 @@ struct perf_endpoint {
 	struct fid_av *av;
 	uint8_t name[PERF_NAME_MAX];
 	size_t name_len;
+	bool guest; /* queue and addresses are another's */
 	/* Of the last failed operation, written when perf_endpoint_read() returns a negative value.
 	 */
 	void *failed_context;
@@ -32,10 +34,16 @@ struct perf_endpoint {
 /**
  * @param info     f->info or f->data_info
  * @param entries  that the queue should hold
+ * @param peers    whose addresses are to be inserted, about
  * @return 0; -1 with perf_error() set and e empty
  */
 int perf_endpoint_open(struct perf_endpoint *e, struct perf_fabric *f, struct fi_info *info,
-		       size_t entries);
+		       size_t entries, size_t peers);
+
+/** Another endpoint on the queue and the addresses of @p host, which is closed after it. 0 or -1.
+ */
+int perf_endpoint_join(struct perf_endpoint *e, struct perf_fabric *f, struct fi_info *info,
+		       const struct perf_endpoint *host);
 
 void perf_endpoint_close(struct perf_endpoint *e);
 

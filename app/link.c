@@ -37,7 +37,8 @@ int perf_link_open(struct perf_link *l, struct perf_fabric *f)
 	l->fabric = f;
 	if (perf_region_open(&l->region, f, (size_t)2 * PERF_LINK_BUFS * PERF_CONTROL_MAX))
 		return -1;
-	if (perf_endpoint_open(&l->endpoint, f, f->info, (size_t)2 * PERF_LINK_BUFS)) {
+	if (perf_endpoint_open(&l->endpoint, f, f->info, (size_t)2 * PERF_LINK_BUFS,
+			       PERF_PARTNERS_MAX)) {
 		perf_region_close(&l->region);
 		return -1;
 	}

@@ -110,6 +110,11 @@ static int set_clients(struct perf_options *o, const char *value)
 	return set_unsigned(&o->clients, value, 1, PERF_PARTNERS_MAX);
 }
 
+static int set_endpoints(struct perf_options *o, const char *value)
+{
+	return set_unsigned(&o->endpoints, value, 1, PERF_ENDPOINTS_MAX);
+}
+
 static int set_forever(struct perf_options *o, const char *value)
 {
 	o->forever = true;
@@ -350,6 +355,9 @@ static const struct option options[] = {
 	{"listen", 'l', false, NULL, "wait for clients; what to do comes from them", set_listen},
 	{"clients", 0, false, "N", "with --listen: start when N clients are there (1)",
 	 set_clients},
+	{"endpoints", 0, false, "N",
+	 "so many on this side, the messages in turn over all pairs of theirs and ours",
+	 set_endpoints},
 	{"forever", 0, false, NULL, "with --listen: serve again and again", set_forever},
 	{"peer", 0, false, "ADDR[:PORT]", "a server to work with; several times: one to many",
 	 set_peer},

@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 enum {
-	PERF_PARTNERS_MAX = 64, /* peers of a client, clients of a server */
+	PERF_PARTNERS_MAX = 64,	   /* peers of a client, clients of a server */
+	PERF_ENDPOINTS_MAX = 1024, /* of one side, for data */
 	PERF_SIZES_MAX = 64,
 	PERF_TEXT_MAX = 128, /* an address, a name */
 };
@@ -49,6 +50,7 @@ struct perf_options {
 	char peers[PERF_PARTNERS_MAX][PERF_TEXT_MAX];
 	unsigned int n_peers;
 	unsigned int clients;
+	unsigned int endpoints; /* 0: one, and messages do not say to which pair they belong */
 	bool listen;
 	bool forever;
 	bool auto_progress;
@@ -101,6 +103,11 @@ void perf_options_help(bool prompt);
 
 /** Print what is set, for "show config". */
 void perf_options_show(const struct perf_options *o);
+
+static inline unsigned int perf_own_endpoints(const struct perf_options *o)
+{
+	return o->endpoints ? o->endpoints : 1;
+}
 
 const char *perf_mode_name(enum perf_mode mode);
 const char *perf_direction_name(enum perf_direction direction);

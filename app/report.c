@@ -98,6 +98,9 @@ static void text_row(const struct perf_result *r, const struct figures *f)
 	printf("%-4s %10llu %5s %6u %12llu %8.3f %12.0f %10.2f\n", perf_mode_name(w->mode),
 	       (unsigned long long)w->size, perf_direction_name(w->direction), w->window,
 	       (unsigned long long)f->messages, f->seconds, f->rate, f->bytes / 1e6);
+	if (options->verbose && f->rate > 0)
+		printf("     %u pair%s of endpoints, %.1f ns a message\n", r->pairs,
+		       r->pairs == 1 ? "" : "s", 1e9 / f->rate);
 	if (options->verbose && w->direction == PERF_BOTH)
 		printf("     of these tx %.0f and rx %.0f messages/s\n", f->tx_rate, f->rx_rate);
 	if (options->verbose && r->all.messages > r->tx.messages)
@@ -111,14 +114,14 @@ static void csv_row(const struct perf_result *r, const struct figures *f)
 	const struct perf_histogram *h = &r->rtt;
 
 	if (rows == 0)
-		printf("provider,mode,direction,bytes,window,more,partners,verified,messages,"
+		printf("provider,mode,direction,bytes,window,more,partners,pairs,verified,messages,"
 		       "seconds,"
 		       "messages_per_s,bytes_per_s,tx_messages_per_s,rx_messages_per_s,"
 		       "all_messages_per_s,half_rtt_min_us,half_rtt_p50_us,half_rtt_p99_us,"
 		       "half_rtt_p99_9_us,half_rtt_max_us,half_rtt_mean_us\n");
-	printf("%s,%s,%s,%llu,%u,%u,%u,%u,%llu,%.6f,%.1f,%.1f,%.1f,%.1f,%.1f,", options->provider,
-	       perf_mode_name(w->mode), perf_direction_name(w->direction),
-	       (unsigned long long)w->size, w->window, w->more, r->partners, w->verify,
+	printf("%s,%s,%s,%llu,%u,%u,%u,%u,%u,%llu,%.6f,%.1f,%.1f,%.1f,%.1f,%.1f,",
+	       options->provider, perf_mode_name(w->mode), perf_direction_name(w->direction),
+	       (unsigned long long)w->size, w->window, w->more, r->partners, r->pairs, w->verify,
 	       (unsigned long long)f->messages, f->seconds, f->rate, f->bytes, f->tx_rate,
 	       f->rx_rate, f->all_rate);
 	if (h->count)
@@ -135,12 +138,13 @@ static void json_row(const struct perf_result *r, const struct figures *f)
 	const struct perf_histogram *h = &r->rtt;
 
 	printf("%s\n    {\"mode\": \"%s\", \"direction\": \"%s\", \"bytes\": %llu, \"window\": %u, "
-	       "\"more\": %u, \"partners\": %u, \"verified\": %s, \"messages\": %llu, "
+	       "\"more\": %u, \"partners\": %u, \"pairs\": %u, \"verified\": %s, \"messages\": "
+	       "%llu, "
 	       "\"seconds\": %.6f, \"messages_per_s\": %.1f, \"bytes_per_s\": %.1f, "
 	       "\"tx_messages_per_s\": %.1f, \"rx_messages_per_s\": %.1f, "
 	       "\"all_messages_per_s\": %.1f",
 	       rows ? "," : "", perf_mode_name(w->mode), perf_direction_name(w->direction),
-	       (unsigned long long)w->size, w->window, w->more, r->partners,
+	       (unsigned long long)w->size, w->window, w->more, r->partners, r->pairs,
 	       w->verify ? "true" : "false", (unsigned long long)f->messages, f->seconds, f->rate,
 	       f->bytes, f->tx_rate, f->rx_rate, f->all_rate);
 	if (h->count)

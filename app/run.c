@@ -21,15 +21,26 @@ static uint64_t clamp(uint64_t value, uint64_t low, uint64_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
+/* Then messages say of which pair of endpoints they are. */
 static bool has_company(const struct perf_session *s)
 {
 	unsigned int i;
 
 	for (i = 0; i < s->n_partners; i++) {
-		if (s->partners[i].clients > 1)
+		if (s->partners[i].clients > 1 || s->partners[i].endpoints > 1)
 			return true;
 	}
-	return s->n_partners > 1;
+	return s->n_partners > 1 || s->options->endpoints;
+}
+
+static uint64_t most_pairs(const struct perf_session *s)
+{
+	uint32_t most = perf_own_endpoints(s->options);
+	unsigned int i;
+
+	for (i = 0; i < s->n_partners; i++)
+		most = s->partners[i].endpoints > most ? s->partners[i].endpoints : most;
+	return most;
 }
 
 void perf_run_work(const struct perf_session *s, enum perf_mode mode, size_t size,
@@ -55,17 +66,19 @@ void perf_run_work(const struct perf_session *s, enum perf_mode mode, size_t siz
 	work->duration_ns = o->duration_ns;
 	work->warmup =
 		o->warmup_auto ? clamp((UINT64_C(16) << 20) / per_message, 16, 1000) : o->warmup;
+	if (o->warmup_auto) /* each pair meets before the clock starts */
+		work->warmup = clamp(work->warmup, 4 * most_pairs(s), UINT64_MAX);
 	work->mix = mode == PERF_LAT ? 0 : o->mix;
 	if (work->mix) /* mostly small ones: as many as asked for, and one buffer each */
 		work->window = (uint32_t)clamp(o->window, 1, MIX_WINDOW);
 	work->walk = work->mix ? 0 : o->walk_auto ? (mode == PERF_BW ? WINDOW_BYTES : 0) : o->walk;
 }
 
-static void set_name(struct perf_name *name)
+static void set_name(struct perf_name *name, const struct perf_endpoint *e)
 {
 	memset(name, 0, sizeof(*name));
-	name->len = (uint16_t)station.endpoint.name_len;
-	memcpy(name->bytes, station.endpoint.name, station.endpoint.name_len);
+	name->len = (uint16_t)e->name_len;
+	memcpy(name->bytes, e->name, e->name_len);
 }
 
 static bool all_ready(const struct perf_session *s)
@@ -73,10 +86,29 @@ static bool all_ready(const struct perf_session *s)
 	unsigned int i;
 
 	for (i = 0; i < s->n_partners; i++) {
-		if (!s->partners[i].ready)
+		if (!perf_partner_named(&s->partners[i]))
 			return false;
 	}
 	return true;
+}
+
+/* RUN or READY, with the names of all endpoints. */
+static int send_names(struct perf_session *s, struct perf_partner *p, struct perf_control *first,
+		      struct perf_name *name)
+{
+	struct perf_control m;
+	unsigned int i;
+
+	set_name(name, &station.endpoints[0]);
+	if (perf_session_send(s, p, first))
+		return -1;
+	for (i = 1; i < station.n_endpoints; i++) {
+		m = (struct perf_control){.type = PERF_NAME};
+		set_name(&m.u.name, &station.endpoints[i]);
+		if (perf_session_send(s, p, &m))
+			return -1;
+	}
+	return 0;
 }
 
 static int announce(struct perf_session *s, const struct perf_work *work)
@@ -87,8 +119,8 @@ static int announce(struct perf_session *s, const struct perf_work *work)
 	for (i = 0; i < s->n_partners; i++) {
 		m = (struct perf_control){.type = PERF_RUN};
 		m.u.run_work.work = *work;
-		set_name(&m.u.run_work.name);
-		if (perf_session_send(s, &s->partners[i], &m))
+		m.u.run_work.endpoints = station.n_endpoints;
+		if (send_names(s, &s->partners[i], &m, &m.u.run_work.name))
 			return -1;
 	}
 	return perf_session_wait(s, all_ready);
@@ -136,6 +168,7 @@ static int client_work(struct perf_session *s, struct perf_result *r)
 		add_received(&r->all, &s->partners[i].all);
 	}
 	r->rx = perf_station_received(&station, NULL);
+	r->pairs = station.n_pairs;
 	return 0;
 }
 
@@ -153,7 +186,7 @@ int perf_run_client(struct perf_session *s, const struct perf_work *work, struct
 	for (i = 0; i < s->n_partners; i++) {
 		partners[i] = &s->partners[i];
 		partners[i]->run = s->run;
-		partners[i]->ready = false;
+		partners[i]->n_names = 0;
 		partners[i]->has_result = false;
 		partners[i]->expected = UINT64_MAX;
 		if (work->size > partners[i]->max_size)
@@ -172,7 +205,7 @@ static bool all_asked(const struct perf_session *s)
 	unsigned int i;
 
 	for (i = 0; i < s->n_partners; i++) {
-		if (!s->partners[i].has_run && !s->partners[i].bye)
+		if (!perf_partner_named(&s->partners[i]) && !s->partners[i].bye)
 			return s->stop;
 	}
 	return true;
@@ -183,7 +216,7 @@ static unsigned int gather(struct perf_session *s, struct perf_partner **partner
 	unsigned int i, n = 0;
 
 	for (i = 0; i < s->n_partners; i++) {
-		if (s->partners[i].has_run)
+		if (perf_partner_named(&s->partners[i]))
 			partners[n++] = &s->partners[i];
 	}
 	return n;
@@ -196,8 +229,7 @@ static int send_ready(struct perf_session *s, struct perf_partner *const *partne
 
 	for (i = 0; i < n; i++) {
 		m = (struct perf_control){.type = PERF_READY};
-		set_name(&m.u.ready);
-		if (perf_session_send(s, partners[i], &m))
+		if (send_names(s, partners[i], &m, &m.u.name))
 			return -1;
 	}
 	return 0;
@@ -213,7 +245,7 @@ static int send_results(struct perf_session *s, struct perf_partner *const *part
 		m = (struct perf_control){.type = PERF_RESULT};
 		m.u.result.yours = perf_station_received(&station, &station.flows[i]);
 		m.u.result.all = perf_station_received(&station, NULL);
-		partners[i]->has_run = false;
+		partners[i]->n_names = 0;
 		if (perf_session_send(s, partners[i], &m))
 			return -1;
 	}
@@ -231,6 +263,7 @@ static int server_work(struct perf_session *s, struct perf_partner *const *partn
 	if (rc)
 		return -1;
 	r->rx = perf_station_received(&station, NULL);
+	r->pairs = station.n_pairs;
 	return send_results(s, partners, n);
 }
 

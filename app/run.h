@@ -11,6 +11,7 @@
 struct perf_result {
 	struct perf_work work;
 	unsigned int partners;
+	unsigned int pairs;	   /* of endpoints, one here and one there */
 	struct perf_received tx;   /* from this side, measured by the receivers */
 	struct perf_received rx;   /* to this side */
 	struct perf_received all;  /* what the servers got from all of their clients */

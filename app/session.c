@@ -5,6 +5,7 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -45,6 +46,12 @@ int perf_session_open(struct perf_session *s, const struct perf_options *options
 	return open_endpoint(s);
 }
 
+static void drop_partners(struct perf_session *s)
+{
+	while (s->n_partners)
+		free(s->partners[--s->n_partners].names);
+}
+
 void perf_session_close(struct perf_session *s)
 {
 	if (!s->open)
@@ -52,7 +59,7 @@ void perf_session_close(struct perf_session *s)
 	perf_link_close(&s->link);
 	perf_fabric_close(&s->fabric);
 	s->open = false;
-	s->n_partners = 0;
+	drop_partners(s);
 }
 
 int perf_session_send(struct perf_session *s, struct perf_partner *p, struct perf_control *m)
@@ -80,6 +87,7 @@ static int send_welcome(struct perf_session *s, struct perf_partner *p)
 
 	m.u.welcome.own_place = (uint32_t)(p - s->partners);
 	m.u.welcome.clients = s->options->clients;
+	m.u.welcome.endpoints = perf_own_endpoints(s->options);
 	m.u.welcome.max_size = s->fabric.info->ep_attr->max_msg_size;
 	m.u.welcome.timeout_ns = s->options->timeout_ns;
 	return perf_session_send(s, p, &m);
@@ -123,14 +131,44 @@ static int take_hello(struct perf_session *s, const struct perf_control *m)
 	return send_welcome(s, p);
 }
 
-static void take_run(struct perf_partner *p, const struct perf_control *m)
+static int expect_names(struct perf_partner *p, uint32_t n)
 {
+	free(p->names);
+	p->names = malloc(n * sizeof(*p->names));
+	if (!p->names)
+		return perf_fail("no memory for the names of %u endpoints", n);
+	p->endpoints = n;
+	p->n_names = 0;
+	return 0;
+}
+
+static void take_name(struct perf_partner *p, const struct perf_name *name)
+{
+	if (p->n_names < p->endpoints)
+		p->names[p->n_names++] = *name;
+}
+
+static int take_run(struct perf_partner *p, const struct perf_control *m)
+{
+	if (expect_names(p, m->u.run_work.endpoints))
+		return -1;
+	take_name(p, &m->u.run_work.name);
 	p->work = m->u.run_work.work;
-	p->data_name = m->u.run_work.name;
 	p->run = m->run;
-	p->has_run = true;
 	p->stop = false;
 	p->expected = UINT64_MAX;
+	return 0;
+}
+
+static int take_welcome(struct perf_partner *p, const struct perf_control *m)
+{
+	if (p->joined)
+		return 0;
+	p->place_there = m->u.welcome.own_place;
+	p->clients = m->u.welcome.clients;
+	p->max_size = m->u.welcome.max_size;
+	p->joined = true;
+	return expect_names(p, m->u.welcome.endpoints);
 }
 
 static void take_run_message(struct perf_partner *p, const struct perf_control *m)
@@ -139,8 +177,8 @@ static void take_run_message(struct perf_partner *p, const struct perf_control *
 		return;
 	switch (m->type) {
 	case PERF_READY:
-		p->data_name = m->u.ready;
-		p->ready = true;
+	case PERF_NAME:
+		take_name(p, &m->u.name);
 		break;
 	case PERF_DONE:
 		p->expected = m->u.done;
@@ -172,14 +210,9 @@ static int take_message(struct perf_session *s, const struct perf_control *m)
 	p->heard = perf_now();
 	switch (m->type) {
 	case PERF_WELCOME:
-		p->place_there = m->u.welcome.own_place;
-		p->clients = m->u.welcome.clients;
-		p->max_size = m->u.welcome.max_size;
-		p->joined = true;
-		return 0;
+		return take_welcome(p, m);
 	case PERF_RUN:
-		take_run(p, m);
-		return 0;
+		return take_run(p, m);
 	case PERF_BYE:
 		p->bye = true;
 		return 0;
@@ -400,7 +433,7 @@ int perf_session_accept(struct perf_session *s)
 	uint64_t deadline = UINT64_MAX, now;
 	unsigned int idle = 0;
 
-	s->n_partners = 0;
+	drop_partners(s);
 	while (s->n_partners < s->options->clients) {
 		now = perf_now();
 		if (perf_session_pulse(s, now))
@@ -449,7 +482,7 @@ static void forget_partners(struct perf_session *s)
 
 	for (i = 0; i < s->n_partners && s->options->forever; i++)
 		perf_link_forget(&s->link, s->partners[i].control);
-	s->n_partners = 0;
+	drop_partners(s);
 }
 
 void perf_session_farewell(struct perf_session *s)

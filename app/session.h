@@ -20,15 +20,15 @@ struct perf_partner {
 	uint32_t place_there; /* of this side in the partner's table */
 	uint64_t heard;	      /* when its last message came, ns */
 	uint32_t clients;     /* a server's: how many it waits for */
+	uint32_t endpoints;   /* for data */
 	uint64_t max_size;    /* a server's */
 	bool joined;
 	bool bye;
 	/* of the run that is asked for or under way */
 	uint32_t run;
 	struct perf_work work;
-	struct perf_name data_name;
-	bool has_run;		    /* a client's RUN has come */
-	bool ready;		    /* a server's READY has come */
+	struct perf_name *names;    /* of its endpoints: those that have come, room for all */
+	uint32_t n_names;	    /* 0 between runs */
 	bool stop;		    /* a client wants the server's stream to end */
 	bool has_result;	    /* a server's RESULT has come */
 	struct perf_received yours; /* RESULT */
@@ -64,6 +64,12 @@ int perf_session_connect(struct perf_session *s);
  * @return 0, or -1; with s->stop set if the user ended the wait
  */
 int perf_session_accept(struct perf_session *s);
+
+/** A client that has asked for a run, a server that is ready for it: all endpoints are named. */
+static inline bool perf_partner_named(const struct perf_partner *p)
+{
+	return p->n_names && p->n_names == p->endpoints;
+}
 
 /** Send a message of a run to one partner; type and u are the caller's. 0 or -1. */
 int perf_session_send(struct perf_session *s, struct perf_partner *p, struct perf_control *m);

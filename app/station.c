@@ -3,6 +3,7 @@
  */
 #include "station.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,29 +11,40 @@
 #include "mix.h"
 
 /*
- * The data endpoint of one run: slots, buffers, receives and completions, for whatever loop drives
+ * The data endpoints of one run: slots, buffers, receives and completions, for whatever loop drives
  * them. A slot belongs to the provider from its post to its completion.
  */
 
 #define RX_BYTES_MAX ((size_t)256 << 20)
 #define LAT_SLOTS 16u
+#define ENDPOINT_SLOTS 4u /* receives of each of many endpoints, at least */
 #define BATCH 32
+/* Of CQ data: the sender's place in the receiver's table; above it stands the pair's number. */
+#define PLACE_BITS 8
+static_assert(PERF_PARTNERS_MAX <= 1 << PLACE_BITS, "places fit");
 
 static size_t buffer_stride(uint64_t size)
 {
 	return size ? ((size_t)size + 63) & ~(size_t)63 : 64;
 }
 
-/* Twice the window, so that a message seldom has to wait for its receive to be posted again. */
+/*
+ * Of one endpoint: twice its part of the window, so that a message seldom has to wait for its
+ * receive to be posted again.
+ */
 static unsigned int count_receives(const struct perf_station *st)
 {
 	size_t n = 2 * (st->work.mode == PERF_LAT ? LAT_SLOTS : st->work.window) * st->n_flows;
 	size_t limit = st->session->fabric.data_info->rx_attr->size;
 
+	if (n > ENDPOINT_SLOTS * st->n_endpoints)
+		n /= st->n_endpoints;
+	else if (n > ENDPOINT_SLOTS)
+		n = ENDPOINT_SLOTS;
 	if (limit && n > limit)
 		n = limit;
-	if (n * st->stride > RX_BYTES_MAX)
-		n = RX_BYTES_MAX / st->stride;
+	if (n * st->n_endpoints * st->stride > RX_BYTES_MAX)
+		n = RX_BYTES_MAX / st->stride / st->n_endpoints;
 	return n ? (unsigned int)n : 1;
 }
 
@@ -68,6 +80,7 @@ static int open_buffers(struct perf_station *st)
 	for (i = 0; i < st->n_rx; i++) {
 		slot = &st->slots[n_tx + i];
 		slot->buf = st->rx.base + i * st->stride;
+		slot->ep = st->endpoints[i % st->n_endpoints].ep;
 		slot->next = st->unposted;
 		st->unposted = slot;
 	}
@@ -93,8 +106,7 @@ static int post_receives(struct perf_station *st)
 	ssize_t rc;
 
 	while ((slot = st->unposted)) {
-		rc = fi_recv(st->endpoint.ep, slot->buf, st->work.size, st->rx.desc, FI_ADDR_UNSPEC,
-			     slot);
+		rc = fi_recv(slot->ep, slot->buf, st->work.size, st->rx.desc, FI_ADDR_UNSPEC, slot);
 		if (rc == -FI_EAGAIN)
 			return 0;
 		if (rc)
@@ -106,17 +118,45 @@ static int post_receives(struct perf_station *st)
 	return 0;
 }
 
+static unsigned int count_pairs(const struct perf_station *st, const struct perf_partner *p)
+{
+	return p->endpoints > st->n_endpoints ? p->endpoints : st->n_endpoints;
+}
+
 static void set_up_flow(struct perf_station *st, struct perf_flow *flow, struct perf_partner *p)
 {
 	bool server = st->session->options->listen;
 	uint64_t seed = p->nonce + ((uint64_t)p->run << 32);
+	unsigned int i;
 
 	/* One client may work with several servers: their place in its table tells them apart. */
 	seed += server ? p->place_there : (uint64_t)(p - st->session->partners);
 	flow->partner = p;
-	flow->tx_key = perf_pattern_key(seed, server);
-	flow->rx_key = perf_pattern_key(seed, !server);
+	for (i = 0; i < flow->n_pairs; i++, seed += 1 << PLACE_BITS) {
+		flow->pairs[i].ep = st->endpoints[i % st->n_endpoints].ep;
+		flow->pairs[i].tx_key = perf_pattern_key(seed, server);
+		flow->pairs[i].rx_key = perf_pattern_key(seed, !server);
+	}
 	st->flow_at[p - st->session->partners] = flow;
+}
+
+static int open_flows(struct perf_station *st, struct perf_partner *const *partners)
+{
+	struct perf_pair *next;
+	unsigned int i;
+
+	for (i = 0; i < st->n_flows; i++)
+		st->n_pairs += st->flows[i].n_pairs = count_pairs(st, partners[i]);
+	if (st->work.mix && st->n_pairs > st->n_flows)
+		return perf_fail("mixed sizes go with one endpoint a side");
+	next = st->pairs = calloc(st->n_pairs, sizeof(*st->pairs));
+	if (!next)
+		return perf_fail("no memory for %u pairs of endpoints", st->n_pairs);
+	for (i = 0; i < st->n_flows; next += st->flows[i++].n_pairs) {
+		st->flows[i].pairs = next;
+		set_up_flow(st, &st->flows[i], partners[i]);
+	}
+	return 0;
 }
 
 static bool may_inject(const struct perf_station *st)
@@ -128,15 +168,13 @@ static bool may_inject(const struct perf_station *st)
 	return !w->mix && w->size <= st->session->fabric.data_info->tx_attr->inject_size;
 }
 
-static void set_up(struct perf_station *st, struct perf_partner *const *partners, unsigned int n)
+static void set_up(struct perf_station *st, unsigned int n)
 {
 	const struct perf_work *w = &st->work;
 	bool server = st->session->options->listen;
-	unsigned int i;
 
 	st->n_flows = n;
-	for (i = 0; i < n; i++)
-		set_up_flow(st, &st->flows[i], partners[i]);
+	st->n_endpoints = perf_own_endpoints(st->session->options);
 	st->sends = w->mode == PERF_LAT || (w->direction & (server ? PERF_RX : PERF_TX));
 	st->receives = w->mode == PERF_LAT || (w->direction & (server ? PERF_TX : PERF_RX));
 	st->stride = buffer_stride(w->size);
@@ -144,7 +182,51 @@ static void set_up(struct perf_station *st, struct perf_partner *const *partners
 	if (st->sends)
 		st->n_tx = w->mode == PERF_LAT ? LAT_SLOTS : w->window;
 	if (st->receives)
-		st->n_rx = count_receives(st);
+		st->n_rx = count_receives(st) * st->n_endpoints;
+}
+
+static size_t part_of(size_t size, size_t n)
+{
+	size_t part = 64;
+
+	while (part < size / n)
+		part *= 2;
+	return part < size ? part : size;
+}
+
+/* Endpoints that are many need less room each. */
+static struct fi_info *make_info(const struct perf_station *st)
+{
+	struct fi_info *info = fi_dupinfo(st->session->fabric.data_info);
+
+	if (info) {
+		info->tx_attr->size = part_of(info->tx_attr->size, st->n_endpoints);
+		info->rx_attr->size = part_of(info->rx_attr->size, st->n_endpoints);
+	}
+	return info;
+}
+
+static int open_endpoints(struct perf_station *st, struct perf_partner *const *partners)
+{
+	struct perf_fabric *f = &st->session->fabric;
+	struct fi_info *info = make_info(st);
+	size_t entries = st->n_tx * st->n_flows + st->n_rx + BATCH, peers = 0;
+	unsigned int i;
+	int rc;
+
+	for (i = 0; i < st->n_flows; i++)
+		peers += partners[i]->endpoints;
+	if (!info)
+		return perf_fail("no memory for the provider's description");
+	st->endpoints = calloc(st->n_endpoints, sizeof(*st->endpoints));
+	if (!st->endpoints)
+		rc = perf_fail("no memory for %u endpoints", st->n_endpoints);
+	else
+		rc = perf_endpoint_open(&st->endpoints[0], f, info, entries, peers);
+	for (i = 1; rc == 0 && i < st->n_endpoints; i++)
+		rc = perf_endpoint_join(&st->endpoints[i], f, info, &st->endpoints[0]);
+	fi_freeinfo(info);
+	return rc;
 }
 
 int perf_station_open(struct perf_station *st, struct perf_session *s, const struct perf_work *work,
@@ -155,7 +237,7 @@ int perf_station_open(struct perf_station *st, struct perf_session *s, const str
 	memset(st, 0, sizeof(*st));
 	st->session = s;
 	st->work = *work;
-	set_up(st, partners, n);
+	set_up(st, n);
 	if (work->size > f->data_info->ep_attr->max_msg_size)
 		return perf_fail("provider %s takes messages up to %zu bytes, not %zu",
 				 s->options->provider, f->data_info->ep_attr->max_msg_size,
@@ -163,8 +245,7 @@ int perf_station_open(struct perf_station *st, struct perf_session *s, const str
 	if (work->cq_data && f->data_info->domain_attr->cq_data_size < 4)
 		return perf_fail("provider %s has no CQ data to tell several partners apart",
 				 s->options->provider);
-	if (open_buffers(st) ||
-	    perf_endpoint_open(&st->endpoint, f, f->data_info, st->n_tx * n + st->n_rx + BATCH) ||
+	if (open_endpoints(st, partners) || open_flows(st, partners) || open_buffers(st) ||
 	    post_receives(st)) {
 		perf_station_close(st);
 		return -1;
@@ -172,17 +253,30 @@ int perf_station_open(struct perf_station *st, struct perf_session *s, const str
 	return 0;
 }
 
+/* The partner's endpoints in turn: with several of ours each is in several pairs. */
+static int insert_names(struct perf_station *st, struct perf_flow *flow)
+{
+	const struct perf_name *names = flow->partner->names;
+	unsigned int i, n = flow->partner->endpoints;
+
+	for (i = 0; i < n; i++) {
+		if (perf_endpoint_insert(&st->endpoints[0], names[i].bytes, names[i].len,
+					 &flow->pairs[i].to))
+			return -1;
+	}
+	for (; i < flow->n_pairs; i++)
+		flow->pairs[i].to = flow->pairs[i - n].to;
+	return 0;
+}
+
 int perf_station_connect(struct perf_station *st)
 {
 	uint64_t now = perf_now();
-	struct perf_flow *flow;
 	unsigned int i;
 
 	for (i = 0; i < st->n_flows; i++) {
-		flow = &st->flows[i];
-		flow->first_ns = now; /* without a warm-up it counts from here */
-		if (perf_endpoint_insert(&st->endpoint, flow->partner->data_name.bytes,
-					 flow->partner->data_name.len, &flow->to))
+		st->flows[i].first_ns = now; /* without a warm-up it counts from here */
+		if (insert_names(st, &st->flows[i]))
 			return -1;
 	}
 	st->moved_ns = now;
@@ -191,10 +285,17 @@ int perf_station_connect(struct perf_station *st)
 
 void perf_station_close(struct perf_station *st)
 {
-	perf_endpoint_close(&st->endpoint);
+	unsigned int i;
+
+	for (i = st->endpoints ? st->n_endpoints : 0; i > 0; i--)
+		perf_endpoint_close(&st->endpoints[i - 1]);
 	perf_region_close(&st->tx);
 	perf_region_close(&st->rx);
+	free(st->endpoints);
+	free(st->pairs);
 	free(st->slots);
+	st->endpoints = NULL;
+	st->pairs = NULL;
 	st->slots = NULL;
 	st->n_flows = 0;
 }
@@ -208,37 +309,39 @@ static inline size_t message_size(const struct perf_station *st, bool tx, uint64
 }
 
 /* One posting call for one message. A slot is only used up if it is needed afterwards. */
-static ssize_t post_send(struct perf_station *st, struct perf_flow *flow, struct perf_slot *slot,
-			 size_t size, uint64_t flags)
+static ssize_t post_send(struct perf_station *st, const struct perf_flow *flow,
+			 struct perf_slot *slot, size_t size, uint64_t flags)
 {
 	const struct perf_work *w = &st->work;
-	uint64_t data = flow->partner->place_there;
-	struct fid_ep *ep = st->endpoint.ep;
+	const struct perf_pair *pair = &flow->pairs[flow->turn];
+	uint64_t data = flow->partner->place_there | (uint64_t)flow->turn << PLACE_BITS;
+	struct fid_ep *ep = pair->ep;
 	void *desc = st->tx.desc;
 	struct iovec iov = {slot->buf, size};
-	struct fi_msg msg = {&iov, &desc, 1, flow->to, slot, data};
+	struct fi_msg msg = {&iov, &desc, 1, pair->to, slot, data};
 
 	if (st->inject)
-		return w->cq_data ? fi_injectdata(ep, slot->buf, size, data, flow->to)
-				  : fi_inject(ep, slot->buf, size, flow->to);
+		return w->cq_data ? fi_injectdata(ep, slot->buf, size, data, pair->to)
+				  : fi_inject(ep, slot->buf, size, pair->to);
 	if (w->more > 1)
 		return fi_sendmsg(ep, &msg, flags | (w->cq_data ? FI_REMOTE_CQ_DATA : 0));
 	if (w->cq_data)
-		return fi_senddata(ep, slot->buf, size, desc, data, flow->to, slot);
-	return fi_send(ep, slot->buf, size, desc, flow->to, slot);
+		return fi_senddata(ep, slot->buf, size, desc, data, pair->to, slot);
+	return fi_send(ep, slot->buf, size, desc, pair->to, slot);
 }
 
 int perf_station_send(struct perf_station *st, struct perf_flow *flow, uint64_t flags)
 {
+	struct perf_pair *pair = &flow->pairs[flow->turn];
 	struct perf_slot *slot = flow->free;
 	size_t size;
 	ssize_t rc;
 
 	if (!slot)
 		return 0;
-	size = message_size(st, true, flow->sent);
+	size = message_size(st, true, pair->sent);
 	if (st->work.verify)
-		perf_pattern_fill(slot->buf, size, flow->tx_key, flow->sent);
+		perf_pattern_fill(slot->buf, size, pair->tx_key, pair->sent);
 	rc = post_send(st, flow, slot, size, flags);
 	if (rc == -FI_EAGAIN)
 		return 0;
@@ -247,6 +350,9 @@ int perf_station_send(struct perf_station *st, struct perf_flow *flow, uint64_t 
 		return perf_fail_about(flow->partner->text);
 	}
 	flow->sent++;
+	pair->sent++;
+	if (!(flags & FI_MORE) && ++flow->turn == flow->n_pairs)
+		flow->turn = 0;
 	if (st->inject) {
 		flow->completed++;
 		walk(slot, st->tx_laps, st->tx_lap_bytes);
@@ -256,39 +362,50 @@ int perf_station_send(struct perf_station *st, struct perf_flow *flow, uint64_t 
 	return 1;
 }
 
-static int check_message(struct perf_station *st, struct perf_flow *flow, const uint8_t *buf,
-			 size_t size, uint64_t seq)
+static int check_message(const struct perf_flow *flow, const struct perf_pair *pair,
+			 const uint8_t *buf, size_t size, uint64_t seq)
 {
-	size_t at = perf_pattern_check(buf, size, flow->rx_key, seq);
+	size_t at = perf_pattern_check(buf, size, pair->rx_key, seq);
 
 	if (at == size)
 		return 0;
 	return perf_fail("%s: byte %zu of message %llu is 0x%02x, not 0x%02x", flow->partner->text,
 			 at, (unsigned long long)seq, buf[at],
-			 perf_pattern_byte(at, flow->rx_key, seq));
+			 perf_pattern_byte(at, pair->rx_key, seq));
+}
+
+/* Whose message it is. 0, or -1 if it does not say so. */
+static int find_pair(struct perf_station *st, const struct fi_cq_data_entry *entry,
+		     struct perf_flow **flow, struct perf_pair **pair)
+{
+	uint64_t place = entry->data & ((1 << PLACE_BITS) - 1), i = entry->data >> PLACE_BITS;
+
+	if (!(entry->flags & FI_REMOTE_CQ_DATA) || place >= PERF_PARTNERS_MAX ||
+	    !st->flow_at[place] || i >= st->flow_at[place]->n_pairs)
+		return perf_fail("a message came without its sender's number");
+	*flow = st->flow_at[place];
+	*pair = &(*flow)->pairs[i];
+	return 0;
 }
 
 static int take_receive(struct perf_station *st, const struct fi_cq_data_entry *entry, uint64_t now)
 {
 	struct perf_slot *slot = entry->op_context;
 	struct perf_flow *flow = &st->flows[0];
+	struct perf_pair *pair = flow->pairs;
 	uint64_t seq;
 	size_t size;
 
-	if (st->work.cq_data) {
-		flow = entry->flags & FI_REMOTE_CQ_DATA && entry->data < PERF_PARTNERS_MAX
-			       ? st->flow_at[entry->data]
-			       : NULL;
-		if (!flow)
-			return perf_fail("a message came without its sender's number");
-	}
-	seq = st->n_flows == 1 ? slot->seq : flow->received;
+	if (st->work.cq_data && find_pair(st, entry, &flow, &pair))
+		return -1;
+	seq = st->n_pairs == 1 ? slot->seq : pair->received;
 	size = message_size(st, false, seq);
 	if (entry->len != size)
 		return perf_fail("%s: message %llu has %zu bytes where %zu were sent",
 				 flow->partner->text, (unsigned long long)seq, entry->len, size);
-	if (st->work.verify && check_message(st, flow, slot->buf, size, seq))
+	if (st->work.verify && check_message(flow, pair, slot->buf, size, seq))
 		return -1;
+	pair->received++;
 	flow->received++;
 	flow->owed++;
 	flow->last_ns = now;
@@ -312,7 +429,7 @@ static void take_send(struct perf_station *st, struct perf_slot *slot)
 
 static int fail_operation(struct perf_station *st)
 {
-	struct perf_slot *slot = st->endpoint.failed_context;
+	struct perf_slot *slot = st->endpoints[0].failed_context;
 	struct perf_flow *flow = slot && slot->flow ? slot->flow : NULL;
 
 	if (!flow && st->n_flows == 1)
@@ -323,7 +440,7 @@ static int fail_operation(struct perf_station *st)
 int perf_station_poll(struct perf_station *st)
 {
 	struct fi_cq_data_entry entries[BATCH];
-	int n = perf_endpoint_read(&st->endpoint, entries, BATCH), i;
+	int n = perf_endpoint_read(&st->endpoints[0], entries, BATCH), i;
 	uint64_t now;
 
 	if (n <= 0)

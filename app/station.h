@@ -21,16 +21,30 @@ struct perf_slot {
 	uint8_t *buf;
 	struct perf_slot *next; /* free sends of the flow, or receives that wait to be posted */
 	struct perf_flow *flow; /* NULL: a receive */
-	uint64_t seq;		/* of a receive from an only partner: the message that it gets */
+	struct fid_ep *ep;	/* of a receive */
+	uint64_t seq;		/* of a receive from an only pair: the message that it gets */
 	uint32_t lap;
 };
 
-/* The messages between this station and one partner's. */
-struct perf_flow {
-	struct perf_partner *partner;
+/* An endpoint here and one there. */
+struct perf_pair {
+	struct fid_ep *ep;
 	fi_addr_t to;
 	uint64_t tx_key;
 	uint64_t rx_key;
+	uint64_t sent;
+	uint64_t received;
+};
+
+/*
+ * The messages between this station and one partner's. Where one has several endpoints, there are
+ * as many pairs, and a message or burst goes over each in turn: over the same ones on both sides.
+ */
+struct perf_flow {
+	struct perf_partner *partner;
+	struct perf_pair *pairs;
+	unsigned int n_pairs;
+	unsigned int turn;
 	struct perf_slot *free;
 	uint64_t sent;	    /* posted */
 	uint64_t completed; /* sends whose entry was read, or that write none */
@@ -41,21 +55,24 @@ struct perf_flow {
 	bool done_told;
 };
 
-/* A data endpoint and its buffers, for one run. Main thread only. */
+/* Data endpoints and their buffers, for one run. Main thread only. */
 struct perf_station {
 	struct perf_session *session;
 	struct perf_work work;
-	struct perf_endpoint endpoint;
+	struct perf_endpoint *endpoints; /* on the queue and the addresses of the first */
+	unsigned int n_endpoints;
 	struct perf_region tx;
 	struct perf_region rx;
 	struct perf_slot *slots;
 	unsigned int n_tx; /* slots of each flow */
-	unsigned int n_rx;
-	size_t stride; /* bytes from buffer to buffer */
+	unsigned int n_rx; /* of all endpoints, the same number each */
+	size_t stride;	   /* bytes from buffer to buffer */
 	uint32_t tx_laps;
 	uint32_t rx_laps;
 	size_t tx_lap_bytes;
 	size_t rx_lap_bytes;
+	struct perf_pair *pairs; /* of all flows */
+	unsigned int n_pairs;
 	struct perf_flow flows[PERF_PARTNERS_MAX];
 	unsigned int n_flows;
 	struct perf_flow *flow_at[PERF_PARTNERS_MAX]; /* by place in the session's table */
@@ -74,7 +91,7 @@ struct perf_station {
 };
 
 /**
- * Open the endpoint and the buffers, and post the receives.
+ * Open the endpoints and the buffers, and post the receives.
  * @param partners  with whom the run is; their data names may still be missing
  * @return 0; -1 with perf_error() set and st closed
  */

@@ -30,6 +30,7 @@ static struct perf_control make(enum perf_control_type type)
 	case PERF_WELCOME:
 		m.u.welcome.own_place = 1;
 		m.u.welcome.clients = 2;
+		m.u.welcome.endpoints = PERF_ENDPOINTS_MAX;
 		m.u.welcome.max_size = UINT64_MAX;
 		m.u.welcome.timeout_ns = 5;
 		break;
@@ -49,12 +50,14 @@ static struct perf_control make(enum perf_control_type type)
 			.walk = 80,
 			.mix = 81,
 		};
+		m.u.run_work.endpoints = 1;
 		m.u.run_work.name.len = 16;
 		memset(m.u.run_work.name.bytes, 0x11, 16);
 		break;
 	case PERF_READY:
-		m.u.ready.len = 28;
-		memset(m.u.ready.bytes, 0x22, 28);
+	case PERF_NAME:
+		m.u.name.len = 28;
+		memset(m.u.name.bytes, 0x22, 28);
 		break;
 	case PERF_DONE:
 		m.u.done = UINT64_C(1) << 40;

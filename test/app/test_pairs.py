@@ -128,6 +128,29 @@ def test_many_to_one():
     server.end()
 
 
+def test_several_endpoints_on_either_side():
+    for there, here in ((3, 1), (1, 3), (2, 5)):
+        server = Server("--endpoints", str(there))
+        out, _ = finish(start("--peer", server.peer, "--endpoints", str(here), "--mode", "lat,rate",
+                              "--size", "8,3k", "--count", "200", "--direction", "both", "--more",
+                              "4", "--verify", "--format", "json"))
+        server.end()
+        got = json.loads(out)["results"]
+        assert [r["messages"] for r in got] == [200, 200, 400, 400], got
+        assert all(r["pairs"] == max(there, here) for r in got), got
+
+
+def test_several_endpoints_of_several_servers():
+    servers = [Server("--endpoints", "2"), Server("--endpoints", "3")]
+    peers = [a for s in servers for a in ("--peer", s.peer)]
+    out, _ = finish(start(*peers, "--mode", "rate", "--count", "200", "--direction", "both",
+                          "--verify", "--format", "json"))
+    for s in servers:
+        s.end()
+    got, = json.loads(out)["results"]
+    assert got["messages"] == 800 and got["pairs"] == 5, got
+
+
 def test_csv():
     server = Server()
     out, _ = finish(start("--peer", server.peer, "--size", "1-4", "--count", "100", "-f", "csv"))
@@ -166,6 +189,7 @@ def test_failures_are_one_sentence():
     fails(2)
     fails(2, "--bogus")
     fails(2, "--peer", "a", "--size", "many")
+    fails(2, "--peer", "a", "--endpoints", "0")
     fails(1, "-p", "nothing", "--peer", "a")
     assert "EAL did not start" in fails(1, "--bogus", "--", "--listen")
     assert "EAL did not start" in fails(1, "--vdev=net_nothing0", "--no-huge", "--no-shconf", "-m",
