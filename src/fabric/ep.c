@@ -357,6 +357,7 @@ int pmf_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fi
 	rc = pmf_fep_handle(info, &attr, &req);
 	if (rc)
 		return rc;
+	attr.accepts = req != NULL;
 	fep = fep_make(d, &attr, &rc);
 	pmf_wipe(&keys, sizeof(keys));
 	if (!fep) {

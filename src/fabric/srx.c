@@ -122,7 +122,7 @@ static void attr_from(const struct pmf_domain *d, const struct fi_rx_attr *attr,
 		      struct pmf_rctx_attr *rx)
 {
 	*rx = (struct pmf_rctx_attr){
-		.engine = d->progress.engine[0],
+		.engine = d->progress.engine[0], /* as its endpoints: see place() in ep.c */
 		.size = d->conf->rx_size,
 		.iov_limit = d->conf->iov_limit,
 		.thread_safe = d->thread_safe,

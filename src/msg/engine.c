@@ -191,8 +191,7 @@ bool pmf_engine_receives(struct pmf_engine *e, struct pmf_rctx *rc, pmf_ns_t now
 static __attribute__((noinline)) void tick(struct pmf_engine *e, pmf_ns_t now)
 {
 	e->next_tick = now + TICK;
-	if (e->q->queue_id == 0)
-		pmf_queue_tick(e->q, now);
+	pmf_queue_tick(e->q, now);
 	pmf_eflow_rest(e, now);
 	pmf_busy_forget(e, now);
 	if (e->mcasts)

@@ -132,6 +132,7 @@ struct pmf_engine {
 	uint16_t port_hint;
 	_Atomic uint32_t
 		sleepers;	/* readers that sleep on a wait object: the helper thread drives */
+	_Atomic uint32_t neps;	/* endpoints that live here */
 	_Atomic uint32_t autos; /* domains in automatic progress: a worker thread runs */
 	_Atomic uint32_t
 		asleep; /* the worker sleeps; a futex. Written by the worker and who wakes it */

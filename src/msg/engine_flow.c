@@ -13,6 +13,7 @@
 #include "msg/addr.h"
 #include "msg/auth.h"
 #include "pmd_glue/eal.h"
+#include "pmd_glue/steer.h"
 
 #define REST_LOOKS 16 /* flows looked at in one go */
 #define REST_AFTER (100 * PMF_NS_PER_MS)
@@ -162,8 +163,10 @@ struct pmf_eflow *pmf_eflow_open(struct pmf_engine *e, struct pmf_ep *ep,
 	pmf_path_set_dscp(&ef->path, ep->dscp);
 	if (!pmf_auth_begin(e, ef, auth))
 		goto fini_path;
-	if (!take_index(e, ef))
+	if (!pmf_steer_take(e->q, ef->local_port))
 		goto end_auth;
+	if (!take_index(e, ef))
+		goto drop_steer;
 	if (rte_hash_add_key_data(e->by_name, &name, ef))
 		goto free_index;
 	ef->named = true;
@@ -184,6 +187,8 @@ free_name:
 	pmf_eflow_unname(e, ef);
 free_index:
 	e->flows[ef->index] = NULL;
+drop_steer:
+	pmf_steer_drop(e->q, ef->local_port);
 end_auth:
 	pmf_auth_end(e, ef);
 fini_path:
@@ -416,6 +421,7 @@ void pmf_eflow_free(struct pmf_engine *e, struct pmf_eflow *ef, int error)
 			*slot = NULL;
 	}
 	e->flows[ef->index] = NULL;
+	pmf_steer_drop(e->q, ef->local_port);
 	e->nflows--;
 	ep->nflows--;
 	TAILQ_REMOVE(&ep->eflows, ef, ep_link);

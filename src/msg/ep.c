@@ -13,6 +13,7 @@
 #include "msg/cm.h"
 #include "msg/engine.h"
 #include "pmd_glue/eal.h"
+#include "pmd_glue/steer.h"
 
 #define PORT_FIRST 49152 /* RFC 6335 §6: dynamic ports */
 
@@ -120,6 +121,31 @@ void pmf_ep_drop_keys(struct pmf_ep *ep)
 	pmf_engine_unlock(ep->engine);
 }
 
+/*
+ * The engine it is to live on. What several endpoints share is engine 0's: groups, receive
+ * contexts, listeners with the connections that they accept. A UDP port that is in use stays where
+ * it is. The others of a domain that one thread works with are together, those of several threads
+ * spread.
+ */
+static struct pmf_engine *place(const struct pmf_ep_attr *attr)
+{
+	struct pmf_progress *p = attr->progress;
+	struct pmf_engine *best = p->engine[p->home];
+	int owner;
+
+	if (p->nengines == 1 || attr->shared_rx || attr->accepts || (attr->caps & FI_MULTICAST) ||
+	    attr->type == PMF_EP_PASSIVE)
+		return p->engine[0];
+	owner = attr->addr.port ? pmf_steer_of(best->port, attr->addr.port) : -1;
+	if (owner >= 0)
+		return p->engine[owner];
+	for (uint32_t q = 0; attr->thread_safe && q < p->nengines; q++)
+		if (atomic_load_explicit(&p->engine[q]->neps, memory_order_relaxed) <
+		    atomic_load_explicit(&best->neps, memory_order_relaxed))
+			best = p->engine[q];
+	return best;
+}
+
 int pmf_ep_open(const struct pmf_ep_attr *attr, struct pmf_ep **out)
 {
 	struct pmf_ep *ep = aligned_alloc(PMF_CACHE_LINE, sizeof(*ep));
@@ -131,7 +157,10 @@ int pmf_ep_open(const struct pmf_ep_attr *attr, struct pmf_ep **out)
 	ep->type = attr->type;
 	ep->backlog = PMF_BACKLOG;
 	ep->progress = attr->progress;
-	ep->engine = attr->progress->engine[0];
+	ep->engine = place(attr);
+	atomic_fetch_add_explicit(&ep->engine->neps, 1, memory_order_relaxed);
+	atomic_fetch_or_explicit(&attr->progress->used, 1u << ep->engine->q->queue_id,
+				 memory_order_relaxed);
 	ep->can_send = attr->caps & FI_SEND;
 	ep->can_recv = attr->caps & FI_RECV;
 	ep->kick = attr->progress->manual;
@@ -212,12 +241,13 @@ int pmf_ep_bind_rctx(struct pmf_ep *ep, struct pmf_rctx *rctx)
 	return 0;
 }
 
+/* @return one that is taken for this engine, or 0 */
 static uint16_t choose_port(struct pmf_engine *e)
 {
 	for (uint32_t i = 0; i < 65536 - PORT_FIRST; i++) {
 		uint16_t port = (uint16_t)(PORT_FIRST + e->port_hint++ % (65536 - PORT_FIRST));
 
-		if (!e->ep_of_port[port])
+		if (!e->ep_of_port[port] && pmf_steer_take(e->q, port))
 			return port;
 	}
 	return 0;
@@ -230,7 +260,9 @@ static int hold_port(struct pmf_engine *e, struct pmf_ep *ep)
 		return 0;
 	if (!ep->addr.port)
 		ep->addr.port = choose_port(e);
-	if (!ep->addr.port || e->ep_of_port[ep->addr.port])
+	else if (e->ep_of_port[ep->addr.port] || !pmf_steer_take(e->q, ep->addr.port))
+		return -EADDRINUSE;
+	if (!ep->addr.port)
 		return -EADDRINUSE;
 	e->ep_of_port[ep->addr.port] = ep;
 	ep->port_held = true;
@@ -239,8 +271,10 @@ static int hold_port(struct pmf_engine *e, struct pmf_ep *ep)
 
 void pmf_ep_drop_port(struct pmf_ep *ep)
 {
-	if (ep->port_held)
-		ep->engine->ep_of_port[ep->addr.port] = NULL;
+	if (!ep->port_held)
+		return;
+	ep->engine->ep_of_port[ep->addr.port] = NULL;
+	pmf_steer_drop(ep->engine->q, ep->addr.port);
 	ep->port_held = false;
 }
 

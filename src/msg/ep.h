@@ -28,6 +28,7 @@ struct pmf_ep_attr {
 	uint64_t max_msg_size;
 	bool thread_safe;     /* posting threads may be several (FI_THREAD_SAFE) */
 	bool shared_rx;	      /* receives come from a shared context, still to be bound */
+	bool accepts;	      /* it is for a connection that a listener was asked for */
 	uint8_t prefix;	      /* FI_MSG_PREFIX: bytes before each message, or 0 */
 	uint8_t dscp;	      /* of its packets, 0..63 */
 	struct pmf_addr addr; /* port 0: choose one at enable */

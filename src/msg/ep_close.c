@@ -22,6 +22,7 @@ void pmf_ep_free(struct pmf_ep *ep)
 	pmf_freelist_close(&ep->tx_free);
 	for (uint32_t i = 0; i < ep->nauths; i++)
 		pmf_auth_put(ep->engine, ep->auths[i]);
+	atomic_fetch_sub_explicit(&ep->engine->neps, 1, memory_order_relaxed);
 	free(ep->tx_ring);
 	free(ep->mc_slots);
 	free(ep);

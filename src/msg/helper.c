@@ -45,14 +45,23 @@ static struct {
        .answered = PTHREAD_COND_INITIALIZER,
        .engines = TAILQ_HEAD_INITIALIZER(h.engines)};
 
+/* The engines of a port, in the order in which whoever wants several words takes them. */
 static void quiesce(void *arg)
 {
-	pmf_engine_lock(arg);
+	struct pmf_engine *e;
+
+	TAILQ_FOREACH (e, &h.engines, link)
+		if (e->port == arg)
+			pmf_engine_lock(e);
 }
 
 static void resume(void *arg)
 {
-	pmf_engine_unlock(arg);
+	struct pmf_engine *e;
+
+	TAILQ_FOREACH (e, &h.engines, link)
+		if (e->port == arg)
+			pmf_engine_unlock(e);
 }
 
 /*
@@ -80,7 +89,7 @@ static pmf_ns_t look_at(struct pmf_engine *e, pmf_ns_t now)
 		return driven(e);
 	mine = pmf_engine_try(e);
 	if (mine) {
-		if (!TAILQ_EMPTY(&e->eps) || !TAILQ_EMPTY(&e->orphans) ||
+		if (!TAILQ_EMPTY(&e->eps) || !TAILQ_EMPTY(&e->orphans) || e->port->nqueues > 1 ||
 		    pmf_mcast_leaving(e->port)) {
 			e->stats.rescues++;
 			busy = pmf_engine_pass(e);
@@ -108,7 +117,7 @@ static pmf_ns_t look_round(void)
 	TAILQ_FOREACH (e, &h.engines, link) {
 		sleep = PMF_MIN(sleep, look_at(e, now));
 		if (service && e->q->queue_id == 0)
-			pmf_port_service(e->port, quiesce, resume, e);
+			pmf_port_service(e->port, quiesce, resume, e->port);
 		sleep = PMF_MIN(sleep, SERVICE_EVERY);
 	}
 	if (service)

@@ -15,11 +15,16 @@
 #include "msg/idle.h"
 #include "msg/threads.h"
 
+/* Looks at a domain's own engines before one around, and how long the others may be left alone. */
+#define LOOK_AROUND 64
+#define LEFT_ALONE (20 * PMF_NS_PER_US)
+
 struct stack_port {
 	unsigned int refs;
 	struct pmf_port *port;
 	uint32_t nengines;
 	struct pmf_engine *engine[PMF_MAX_QUEUES];
+	unsigned int homes[PMF_MAX_QUEUES]; /* domains and listeners whose home each is */
 };
 
 static struct {
@@ -167,13 +172,6 @@ static int get_port(unsigned int index, struct open_request *r)
 
 	if (sp->refs)
 		return 0;
-	if (s.conf->port[index].nqueues > 1) {
-		/* frames are not steered to an engine yet: those of a second queue would be lost */
-		snprintf(r->err, r->errlen,
-			 "FI_PMF_PORT: queues=%u of %s: one queue per port so far",
-			 s.conf->port[index].nqueues, s.conf->port[index].name);
-		return -EINVAL;
-	}
 	err = pmf_helper_call(open_port, r);
 	if (err)
 		return err;
@@ -244,6 +242,17 @@ static void put_workers(struct stack_port *sp)
 
 /* ---- what fabric calls ---- */
 
+static uint32_t take_home(struct stack_port *sp)
+{
+	uint32_t best = 0;
+
+	for (uint32_t q = 1; q < sp->nengines; q++)
+		if (sp->homes[q] < sp->homes[best])
+			best = q;
+	sp->homes[best]++;
+	return best;
+}
+
 int pmf_stack_get(const struct pmf_conf *conf, unsigned int index, bool manual, bool thread_safe,
 		  struct pmf_progress *out, char *err, size_t errlen)
 {
@@ -272,6 +281,8 @@ int pmf_stack_get(const struct pmf_conf *conf, unsigned int index, bool manual, 
 	}
 	memset(out, 0, sizeof(*out));
 	out->nengines = sp->nengines;
+	out->home = take_home(sp);
+	atomic_store_explicit(&out->used, 1u << out->home, memory_order_relaxed);
 	memcpy(out->engine, sp->engine, sizeof(out->engine));
 	out->manual = manual;
 	out->thread_safe = thread_safe;
@@ -306,10 +317,44 @@ void pmf_stack_put(struct pmf_progress *p)
 	for (uint32_t q = 0; q < p->nengines; q++)
 		linger(p->engine[q]);
 	pthread_mutex_lock(&s.lock);
+	sp->homes[p->home]--;
 	if (!p->manual)
 		put_workers(sp);
 	put_port(sp);
 	pthread_mutex_unlock(&s.lock);
+}
+
+static inline bool try_pass(struct pmf_engine *e, bool answers)
+{
+	bool busy;
+
+	if (!pmf_engine_try(e))
+		return false;
+	busy = answers ? pmf_engine_poll(e) : pmf_engine_pass(e);
+	pmf_engine_release(e);
+	return busy;
+}
+
+/*
+ * The engines of a port with several queues: those of the domain's endpoints, and now and then any
+ * that nobody has looked at for a while, for frames that are to be handed over.
+ */
+static __attribute__((noinline)) bool run_several(struct pmf_progress *p, bool answers)
+{
+	uint32_t used = atomic_load_explicit(&p->used, memory_order_relaxed);
+	pmf_ns_t old = 0;
+	bool busy = false;
+
+	if (pmf_thread.looks++ % LOOK_AROUND == 0)
+		old = pmf_clock_ns() - LEFT_ALONE;
+	for (uint32_t q = 0; q < p->nengines; q++) {
+		struct pmf_engine *e = p->engine[q];
+
+		if (used >> q & 1 ||
+		    (old && atomic_load_explicit(&e->last_pass, memory_order_relaxed) < old))
+			busy |= try_pass(e, answers);
+	}
+	return busy;
 }
 
 static inline bool run(struct pmf_progress *p, bool answers)
@@ -320,14 +365,8 @@ static inline bool run(struct pmf_progress *p, bool answers)
 	if (p->manual) {
 		if (pmf_unlikely(!self->known))
 			pmf_thread_register(self);
-		for (uint32_t q = 0; q < p->nengines; q++) {
-			struct pmf_engine *e = p->engine[q];
-
-			if (!pmf_engine_try(e))
-				continue;
-			busy |= answers ? pmf_engine_poll(e) : pmf_engine_pass(e);
-			pmf_engine_release(e);
-		}
+		busy = pmf_likely(p->nengines == 1) ? try_pass(p->engine[0], answers)
+						    : run_several(p, answers);
 	}
 	if (busy)
 		pmf_idle_busy(&self->idle);
@@ -348,10 +387,11 @@ bool pmf_progress_poll(struct pmf_progress *p)
 
 bool pmf_progress_rest(struct pmf_progress *p)
 {
+	uint32_t used = atomic_load_explicit(&p->used, memory_order_relaxed);
 	bool any = false;
 
 	for (uint32_t q = 0; p->manual && q < p->nengines; q++) {
-		if (!pmf_engine_try(p->engine[q]))
+		if (!(used >> q & 1) || !pmf_engine_try(p->engine[q]))
 			continue;
 		any |= pmf_engine_rest(p->engine[q]);
 		pmf_engine_release(p->engine[q]);

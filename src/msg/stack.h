@@ -42,6 +42,8 @@ struct pmf_engine;
 /* What a domain holds, and what reading a CQ, counter or EQ of it drives. */
 struct pmf_progress {
 	uint32_t nengines;
+	uint32_t home;	       /* the engine of endpoints that one thread works with */
+	_Atomic uint32_t used; /* engines that have endpoints of the domain, a bit each; set only */
 	struct pmf_engine *engine[PMF_MAX_QUEUES];
 	bool manual;	      /* the reader runs passes; else only threads of ours do */
 	bool thread_safe;     /* calls on one object may come from several threads */
@@ -71,7 +73,8 @@ int pmf_keyfile_load(const struct pmf_conf *conf, char *err, size_t errlen);
 void pmf_keyfile_keys(struct pmf_key_list *out);
 
 /**
- * Run passes for a reader: try each engine's owner word, one pass each. Any thread.
+ * Run passes for a reader: try the owner word of each engine that is used, one pass each; now and
+ * then of the others, lest frames lie in their queues that nobody looks at. Any thread.
  * @return false: nothing has happened, so a queue that was empty need not be looked at again
  */
 bool pmf_progress_run(struct pmf_progress *p);

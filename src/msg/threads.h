@@ -45,6 +45,7 @@ void pmf_worker_wake(struct pmf_worker *w);
 struct pmf_thread {
 	bool known; /* to EAL, or it was tried */
 	struct pmf_idle idle;
+	uint32_t looks; /* at ports with several engines */
 };
 /* The few bytes that every process has to spare for libraries that it loads late. */
 extern __thread struct pmf_thread pmf_thread __attribute__((tls_model("initial-exec")));

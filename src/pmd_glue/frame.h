@@ -51,7 +51,6 @@ struct pmf_path {
 	bool v6;
 	bool local;	     /* an address of this port: goes through the loop ring */
 	bool uses_neigh;     /* until pmf_path_fini() */
-	uint8_t loop_queue;  /* local: the queue whose loop ring takes the frames; 0 at first */
 	uint16_t neigh;	     /* index in the port's table */
 	uint32_t neigh_gen;  /* generation that hdr's MAC address is from; 0: unresolved */
 	uint32_t pseudo_sum; /* of the UDP pseudo header, without the length */

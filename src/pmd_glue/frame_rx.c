@@ -8,6 +8,7 @@
 
 #include "pmd_glue/cksum.h"
 #include "pmd_glue/mcast_internal.h"
+#include "pmd_glue/steer.h"
 
 void pmf_frame_src(const struct pmf_frame *f, struct pmf_addr *out)
 {
@@ -70,6 +71,30 @@ static bool l4_vouched(const struct rte_mbuf *m)
 	return l4 == RTE_MBUF_F_RX_L4_CKSUM_GOOD || l4 == RTE_MBUF_F_RX_L4_CKSUM_NONE;
 }
 
+/* What is no datagram to an endpoint changes tables of queue 0: it goes there. */
+static bool hand_over(struct pmf_queue *q, uint16_t to, struct rte_mbuf *m)
+{
+	if (rte_ring_enqueue(q->port->queue[to].loop, m) != 0)
+		return drop(m, &q->stats.loop_full);
+	q->stats.rx_steered++;
+	return false;
+}
+
+/*
+ * Whose datagram is it? Nobody's is answered by who found it. Memory vouches for it behind this
+ * look, which has checked its sum.
+ */
+static bool steer(struct pmf_queue *q, struct rte_mbuf *m, const struct pmf_frame *f)
+{
+	const int owner = f->multicast ? q->queue_id : pmf_steer_of(q->port, f->dst_port);
+
+	if (pmf_likely(owner < 0 || owner == q->queue_id))
+		return true;
+	m->ol_flags &= ~RTE_MBUF_F_RX_L4_CKSUM_MASK;
+	m->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+	return hand_over(q, (uint16_t)owner, m);
+}
+
 /* The UDP header at @p udp, with @p avail bytes up to the end of the IP packet. */
 static bool parse_udp(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame *f,
 		      const uint8_t *udp, uint16_t avail)
@@ -96,7 +121,7 @@ static bool parse_udp(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame 
 	/* The caller owns the mbuf and may write to it. */
 	f->payload = rte_pktmbuf_mtod(m, uint8_t *) +
 		     (udp + UDP_LEN - rte_pktmbuf_mtod(m, const uint8_t *));
-	return true;
+	return pmf_likely(!q->port->steer) || steer(q, m, f);
 }
 
 /* Is it to a group that is joined? Then @p f says which. */
@@ -111,7 +136,8 @@ static bool to_my_group(const struct pmf_queue *q, struct pmf_frame *f, const ui
 
 /*
  * Not to our address: is it to a group of ours? Queries also come to groups in which all hosts are.
- * @return false: dropped
+ * The table of groups is queue 0's, as that of neighbours is.
+ * @return false: dropped or handed over
  */
 static bool parse_group4(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame *f,
 			 const uint8_t *ip)
@@ -120,6 +146,8 @@ static bool parse_group4(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_fra
 
 	if (ip[16] >> 4 != 14)
 		return drop(m, &q->stats.rx_not_mine);
+	if (pmf_unlikely(q->queue_id != 0))
+		return hand_over(q, 0, m);
 	pmf_addr_set_v4(&dst, ip + 16, 0);
 	if (to_my_group(q, f, dst.ip) || (ip[9] == IPPROTO_V4_IGMP && q->port->conf.v4.set))
 		return true;
@@ -165,7 +193,7 @@ static bool parse_ip4(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame 
 	if (pmf_get_be16(ip + 6) & 0x3fff)
 		return drop(m, &q->stats.rx_fragment);
 	if (pmf_unlikely(ip[9] != IPPROTO_UDP_NR))
-		return parse_other4(q, m, f, l3, now);
+		return q->queue_id ? hand_over(q, 0, m) : parse_other4(q, m, f, l3, now);
 	if (total - hlen < UDP_LEN)
 		return drop(m, &q->stats.rx_short);
 	f->v6 = false;
@@ -181,6 +209,8 @@ static bool parse_group6(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_fra
 {
 	if (ip[24] != 0xff)
 		return drop(m, &q->stats.rx_not_mine);
+	if (pmf_unlikely(q->queue_id != 0))
+		return hand_over(q, 0, m);
 	if (to_my_group(q, f, ip + 24) || (ip[6] == IPPROTO_V6_HOP && q->port->conf.v6.set))
 		return true;
 	return drop(m, &q->stats.rx_no_group);
@@ -198,6 +228,8 @@ static bool parse_ip6(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame 
 	len = pmf_get_be16(ip + 4);
 	if (ip[0] >> 4 != 6 || len > avail)
 		return drop(m, &q->stats.rx_bad_len);
+	if (pmf_unlikely(q->queue_id != 0 && ip[6] != IPPROTO_UDP_NR))
+		return hand_over(q, 0, m);
 	/* Solicitations come to a group of ours; any group will do, the target decides. */
 	if (ip[6] == IPPROTO_V6_ICMP && q->port->conf.v6.set &&
 	    (ip[24] == 0xff || (to_my_mac && pmf_owns_ip6(q->port, ip + 24)))) {
@@ -221,29 +253,6 @@ static bool parse_ip6(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame 
 	f->src_ip = ip + 8;
 	f->dst_ip = ip + 24;
 	return parse_udp(q, m, f, ip + IP6_LEN, len);
-}
-
-/* The tables of neighbours and groups are queue 0's: control frames that arrived elsewhere go
- * there. */
-static bool to_queue0(struct pmf_queue *q, struct rte_mbuf *m)
-{
-	if (rte_ring_enqueue(q->port->queue[0].loop, m) != 0)
-		return drop(m, &q->stats.loop_full);
-	return false;
-}
-
-static bool is_icmp6(const struct rte_mbuf *m, uint16_t l3)
-{
-	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, l3);
-
-	return m->data_len > l3 + IP6_LEN && (ip[6] == IPPROTO_V6_ICMP || ip[6] == IPPROTO_V6_HOP);
-}
-
-static bool is_igmp(const struct rte_mbuf *m, uint16_t l3)
-{
-	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, l3);
-
-	return m->data_len > l3 + IP4_LEN && ip[9] == IPPROTO_V4_IGMP;
 }
 
 /* @return the tag's VLAN, 0 without one; *l3 behind it, *etype what lies there; -1: too short */
@@ -287,16 +296,12 @@ bool pmf_frame_parse(struct pmf_queue *q, struct rte_mbuf *m, struct pmf_frame *
 		return drop(m, &q->stats.rx_not_mine);
 	switch (etype) {
 	case ETYPE_IP4:
-		if (pmf_unlikely(q->queue_id != 0) && is_igmp(m, l3))
-			return to_queue0(q, m);
 		return parse_ip4(q, m, f, l3, to_my_mac, now);
 	case ETYPE_IP6:
-		if (pmf_unlikely(q->queue_id != 0) && is_icmp6(m, l3))
-			return to_queue0(q, m);
 		return parse_ip6(q, m, f, l3, to_my_mac, now);
 	case ETYPE_ARP:
 		if (pmf_unlikely(q->queue_id != 0))
-			return to_queue0(q, m);
+			return hand_over(q, 0, m);
 		pmf_arp_rx(q, m, l3, now);
 		return false;
 	default:

@@ -7,6 +7,7 @@
 #include "pmd_glue/cksum.h"
 #include "pmd_glue/mcast_internal.h"
 #include "pmd_glue/neigh.h"
+#include "pmd_glue/steer.h"
 
 /*
  * Below this a sum in software costs less than what drivers do for an offloaded one (a descriptor
@@ -154,10 +155,10 @@ static void udp_cksum(struct pmf_queue *q, const struct pmf_path *path, struct r
 }
 
 /* Within the process the bytes are vouched for by memory: no checksum is made or checked. */
-static void send_local(struct pmf_queue *q, const struct pmf_path *path, struct rte_mbuf *m,
-		       uint8_t *udp)
+static void send_local(struct pmf_queue *q, struct rte_mbuf *m, uint8_t *udp)
 {
-	struct pmf_queue *to = &q->port->queue[path->loop_queue];
+	const int owner = pmf_steer_of(q->port, pmf_get_be16(udp + 2));
+	struct pmf_queue *to = owner < 0 ? q : &q->port->queue[owner];
 
 	pmf_put16(udp + 6, 0xffff);
 	m->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
@@ -211,7 +212,7 @@ void pmf_frame_send(struct pmf_queue *q, struct pmf_path *path, struct rte_mbuf 
 		resolved = path_refresh(q, path);
 	udp = put_headers(path, m, len, ect);
 	if (path->local && !q->hairpin) {
-		send_local(q, path, m, udp);
+		send_local(q, m, udp);
 		return;
 	}
 	udp_cksum(q, path, m, udp, (uint16_t)(len + UDP_LEN));
@@ -221,26 +222,23 @@ void pmf_frame_send(struct pmf_queue *q, struct pmf_path *path, struct rte_mbuf 
 		stage(q, m);
 }
 
-/* A copy for each engine of the port; without a buffer there is none, as if it were lost. */
-static void send_copies(struct pmf_queue *q, const struct rte_mbuf *m)
+/* What is sent to a group of ours comes here too; without a buffer it does not, as if it were lost.
+ */
+static void send_copy(struct pmf_queue *q, const struct rte_mbuf *m)
 {
-	uint16_t i;
+	struct rte_mbuf *copy = rte_pktmbuf_copy(m, q->tx_pool, 0, UINT32_MAX);
 
-	for (i = 0; i < q->port->nqueues; i++) {
-		struct rte_mbuf *copy = rte_pktmbuf_copy(m, q->tx_pool, 0, UINT32_MAX);
-
-		if (!copy) {
-			q->stats.tx_nobuf++;
-			return;
-		}
-		copy->ol_flags = RTE_MBUF_F_RX_L4_CKSUM_GOOD;
-		if (rte_ring_enqueue(q->port->queue[i].loop, copy) == 0) {
-			q->stats.loop_frames++;
-			continue;
-		}
-		q->stats.loop_full++;
-		rte_pktmbuf_free(copy);
+	if (!copy) {
+		q->stats.tx_nobuf++;
+		return;
 	}
+	copy->ol_flags = RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+	if (rte_ring_enqueue(q->loop, copy) == 0) {
+		q->stats.loop_frames++;
+		return;
+	}
+	q->stats.loop_full++;
+	rte_pktmbuf_free(copy);
 }
 
 void pmf_frame_send_group(struct pmf_queue *q, const struct pmf_path *path, struct rte_mbuf *m,
@@ -250,7 +248,7 @@ void pmf_frame_send_group(struct pmf_queue *q, const struct pmf_path *path, stru
 
 	udp_cksum(q, path, m, udp, (uint16_t)(len + UDP_LEN));
 	if (here && !q->hairpin)
-		send_copies(q, m);
+		send_copy(q, m);
 	stage(q, m);
 }
 

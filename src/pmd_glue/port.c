@@ -26,6 +26,7 @@
 #include "pmd_glue/mcast_internal.h"
 #include "pmd_glue/neigh.h"
 #include "pmd_glue/port_setup.h"
+#include "pmd_glue/steer.h"
 
 enum {
 	MTU_MAX = 9000,
@@ -238,6 +239,7 @@ static void port_free(struct pmf_port *port)
 	pmf_port_remove(port);
 	rte_mempool_free(port->rx_pool);
 	rte_mempool_free(port->tx_pool);
+	free(port->steer);
 	rte_free(port);
 }
 
@@ -267,6 +269,14 @@ static int port_build(struct pmf_port *port, char *err, size_t errlen)
 	if (!port->neigh || !port->mcast) {
 		snprintf(err, errlen, "no memory for the neighbours of %s", port->conf.name);
 		return -ENOMEM;
+	}
+	if (port->nqueues > 1) {
+		/* Zeroed pages cost nothing until a UDP port is used. */
+		port->steer = calloc(1, sizeof(*port->steer));
+		if (!port->steer) {
+			snprintf(err, errlen, "no memory for the queues of %s", port->conf.name);
+			return -ENOMEM;
+		}
 	}
 	if (port->conf.capture) {
 		port->capture = pmf_capture_open(port, err, errlen);

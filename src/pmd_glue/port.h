@@ -25,6 +25,7 @@ struct pmf_capture;
 struct pmf_mcast;
 struct pmf_neigh_table;
 struct pmf_quirks;
+struct pmf_steer;
 
 struct pmf_ifaddr {
 	bool set;
@@ -66,6 +67,7 @@ int pmf_port_conf_parse(const char *text, struct pmf_port_conf *conf, char *err,
 	X(tx_frames, "frames", "frames given to the device")                                       \
 	X(tx_bytes, "bytes", "bytes of those frames")                                              \
 	X(loop_frames, "frames", "frames to an address of the same port, handed over in software") \
+	X(rx_steered, "frames", "frames handed to the engine of their endpoint")                   \
 	X(tx_stalls, "times", "bursts that the device did not take whole")                         \
 	X(tx_nobuf, "times", "no mbuf for a frame to send")                                        \
 	X(tx_no_neigh, "frames", "dropped: the next hop's MAC address was not resolved in time")   \
@@ -136,6 +138,7 @@ struct pmf_port {
 	const struct pmf_quirks *quirks;
 	struct pmf_neigh_table *neigh;
 	struct pmf_mcast *mcast;
+	struct pmf_steer *steer;     /* NULL: the port has one queue */
 	struct pmf_capture *capture; /* NULL when off; the queues share it */
 	pmf_ns_t next_restart;	     /* helper thread only */
 	struct rte_mempool *rx_pool;

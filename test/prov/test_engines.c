@@ -149,9 +149,8 @@ static void pair_open(struct pair *p)
 		fx_ep_enable(&p->f[i].a);
 	}
 	for (int i = 0; i < 2; i++)
-		CU_ASSERT_EQUAL_FATAL(fi_av_insert(p->f[i].a.av, p->f[!i].a.name, 1, &p->f[i].a.b, 0,
-						   NULL),
-				      1);
+		CU_ASSERT_EQUAL_FATAL(
+			fi_av_insert(p->f[i].a.av, p->f[!i].a.name, 1, &p->f[i].a.b, 0, NULL), 1);
 	begin(&p->s, &p->f[0].a, &p->f[1].a, p->f[0].a.b);
 }
 
@@ -232,6 +231,7 @@ static void test_engines_a_udp_port_is_had_once(void)
 	f.a.info = bound_to(&f, 4791);
 	fx_ep_open(&f, &f.a);
 	fx_ep_enable(&f.a);
+	CU_ASSERT_EQUAL_FATAL(fi_getname(&f.a.ep->fid, &sin, &len), 0);
 	f.b.info = bound_to(&f, 4791);
 	fx_ep_open(&f, &f.b);
 	CU_ASSERT_EQUAL(fi_enable(f.b.ep), -FI_EADDRINUSE);
@@ -240,16 +240,50 @@ static void test_engines_a_udp_port_is_had_once(void)
 
 	/* this one has no port yet, and goes to the other engine */
 	fx_ep_open(&f, &f.b);
-	CU_ASSERT_EQUAL_FATAL(fi_getname(&f.a.ep->fid, &sin, &len), 0);
 	CU_ASSERT_EQUAL(fi_setname(&f.b.ep->fid, &sin, sizeof(sin)), -FI_EADDRINUSE);
-	fx_ep_enable(&f.b);
-	fx_ep_close(&f.a);
-	memset(&f.a, 0, sizeof(f.a));
+	fx_close(&f);
+}
 
-	/* free again */
+/* And it can be had anew, on any engine, when the flows of the last endpoint are over. */
+static void test_engines_a_udp_port_is_let_go(void)
+{
+	struct sockaddr_in sin;
+	size_t len = sizeof(sin);
+	double end = fx_now_ms() + FX_MS;
+	struct stream s;
+	struct fx f;
+	int rc;
+
+	fx_open_domain(&f, NULL);
 	f.a.info = bound_to(&f, 4791);
 	fx_ep_open(&f, &f.a);
 	fx_ep_enable(&f.a);
+	fx_ep_open(&f, &f.b);
+	fx_ep_enable(&f.b);
+	fx_meet(&f);
+	begin(&s, &f.a, &f.b, f.a.b);
+	both_sides(&s);
+	judge(&s);
+	CU_ASSERT_EQUAL_FATAL(fi_getname(&f.a.ep->fid, &sin, &len), 0);
+	fx_ep_close(&f.a);
+	memset(&f.a, 0, sizeof(f.a));
+
+	fx_ep_open(&f, &f.a); /* where the last one was: it is the emptier engine */
+	fx_ep_close(&f.b);
+	memset(&f.b, 0, sizeof(f.b));
+	fx_ep_open(&f, &f.b);
+	do {
+		fx_progress(&f);
+		rc = fi_setname(&f.b.ep->fid, &sin, sizeof(sin));
+	} while (rc == -FI_EADDRINUSE && fx_now_ms() < end);
+	CU_ASSERT_EQUAL(rc, 0);
+	fx_ep_enable(&f.b);
+	CU_ASSERT_EQUAL(fx_stat(&f, "engine:0", "flows_opened"), 1);
+	fx_ep_enable(&f.a);
+	fx_meet(&f);
+	begin(&s, &f.a, &f.b, f.a.b);
+	both_sides(&s);
+	judge(&s);
 	fx_close(&f);
 }
 
@@ -259,6 +293,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_engines_hand_over_between_threads),
 	FX_TEST(test_engines_a_queue_left_alone_is_looked_at),
 	FX_TEST(test_engines_a_udp_port_is_had_once),
+	FX_TEST(test_engines_a_udp_port_is_let_go),
 };
 
 FX_MAIN("engines")
