@@ -30,6 +30,12 @@ static const char usage[] =
 	"  --programs N    so many (1000); 0: until one fails\n"
 	"  --seed S        of the first; the others follow (from the clock)\n"
 	"  --closes P      in P of 100 programs endpoints close and come back (5)\n"
+	"  --msg P         in P of 100 they are connected, and half of those end connections (30)\n"
+	"  --shared P      in P of 100 all receive from one context (20)\n"
+	"  --keys P        in P of 100 they have an authorization key (10)\n"
+	"  --strangers P   in P of 100 of those some have none: each waits until the others count\n"
+	"                  as dead (0)\n"
+	"  --mix A,B,C,D,E all five at once\n"
 	"  --replay FILE   run this program alone; - is standard input\n"
 	"  --print         print the program of --seed, and run nothing\n"
 	"  --no-shrink     print a failing program as it is\n"
@@ -39,7 +45,7 @@ static const char usage[] =
 
 struct options {
 	uint64_t programs, seed;
-	unsigned int closes;
+	struct mix mix;
 	const char *replay;
 	bool print, no_shrink, worker, seeded;
 	double patience_s;
@@ -71,7 +77,7 @@ static int work(const struct options *o)
 		return 2;
 	for (uint64_t i = 0; !why && (i < o->programs || !o->programs); i++) {
 		announce(i);
-		program_make(&p, seed_of(o->seed, i), o->closes);
+		program_make(&p, seed_of(o->seed, i), &o->mix);
 		why = run_program(&env, &p);
 	}
 	if (why)
@@ -287,18 +293,19 @@ static void shrink(struct program *p)
 
 static int run_all(const struct options *o)
 {
-	char seed[32], programs[32], closes[16];
+	char seed[32], programs[32], mix[96];
 	const char *argv[] = {self,	"--worker", "--seed", seed, "--programs",
-			      programs, "--closes", closes,   NULL};
+			      programs, "--mix",    mix,      NULL};
 	struct program p;
 	struct child c;
 	int rc;
 
 	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)o->seed);
 	snprintf(programs, sizeof(programs), "%llu", (unsigned long long)o->programs);
-	snprintf(closes, sizeof(closes), "%u", o->closes);
-	printf("pmf-model: --seed %s --programs %s --closes %s (or PMF_TEST_SEED)\n", seed,
-	       programs, closes);
+	snprintf(mix, sizeof(mix), "%u,%u,%u,%u,%u", o->mix.closes, o->mix.msg, o->mix.shared,
+		 o->mix.keys, o->mix.strangers);
+	printf("pmf-model: --seed %s --programs %s --mix %s (or PMF_TEST_SEED)\n", seed, programs,
+	       mix);
 	fflush(stdout);
 	if (child_start(&c, argv)) {
 		perror("pmf-model");
@@ -313,9 +320,9 @@ static int run_all(const struct options *o)
 		fputs(c.said, stderr);
 		return 2;
 	}
-	printf("FAILED: program %llu, --seed %llu --programs 1: %s\n", (unsigned long long)c.at,
-	       (unsigned long long)seed_of(o->seed, c.at), c.said);
-	program_make(&p, seed_of(o->seed, c.at), o->closes);
+	printf("FAILED: program %llu, --seed %llu --programs 1 --mix %s: %s\n",
+	       (unsigned long long)c.at, (unsigned long long)seed_of(o->seed, c.at), mix, c.said);
+	program_make(&p, seed_of(o->seed, c.at), &o->mix);
 	if (o->no_shrink)
 		program_print(&p, stdout);
 	else
@@ -326,7 +333,7 @@ static int run_all(const struct options *o)
 static bool set_option(struct options *o, int opt, const char *arg)
 {
 	char *end = NULL;
-	unsigned long long v = arg && opt != 'r' ? strtoull(arg, &end, 0) : 0;
+	unsigned long long v = arg && opt != 'r' && opt != 'M' ? strtoull(arg, &end, 0) : 0;
 
 	if (end && (*end || end == arg))
 		return false;
@@ -335,7 +342,18 @@ static bool set_option(struct options *o, int opt, const char *arg)
 	else if (opt == 's')
 		o->seed = v, o->seeded = true;
 	else if (opt == 'c')
-		o->closes = (unsigned int)v;
+		o->mix.closes = (unsigned int)v;
+	else if (opt == 'm')
+		o->mix.msg = (unsigned int)v;
+	else if (opt == 'x')
+		o->mix.shared = (unsigned int)v;
+	else if (opt == 'y')
+		o->mix.keys = (unsigned int)v;
+	else if (opt == 'z')
+		o->mix.strangers = (unsigned int)v;
+	else if (opt == 'M')
+		return sscanf(arg, "%u,%u,%u,%u,%u", &o->mix.closes, &o->mix.msg, &o->mix.shared,
+			      &o->mix.keys, &o->mix.strangers) == 5;
 	else if (opt == 'r')
 		o->replay = arg;
 	else if (opt == 'p')
@@ -354,10 +372,14 @@ static bool set_option(struct options *o, int opt, const char *arg)
 int main(int argc, char **argv)
 {
 	static const struct option long_options[] = {
-		{"programs", 1, NULL, 'n'}, {"seed", 1, NULL, 's'},	{"closes", 1, NULL, 'c'},
-		{"replay", 1, NULL, 'r'},   {"print", 0, NULL, 'p'},	{"no-shrink", 0, NULL, 'k'},
-		{"worker", 0, NULL, 'w'},   {"patience", 1, NULL, 't'}, {0}};
-	struct options o = {.programs = 1000, .closes = 5, .patience_s = PATIENCE_S};
+		{"programs", 1, NULL, 'n'}, {"seed", 1, NULL, 's'},
+		{"closes", 1, NULL, 'c'},   {"replay", 1, NULL, 'r'},
+		{"print", 0, NULL, 'p'},    {"no-shrink", 0, NULL, 'k'},
+		{"worker", 0, NULL, 'w'},   {"patience", 1, NULL, 't'},
+		{"msg", 1, NULL, 'm'},	    {"shared", 1, NULL, 'x'},
+		{"keys", 1, NULL, 'y'},	    {"strangers", 1, NULL, 'z'},
+		{"mix", 1, NULL, 'M'},	    {0}};
+	struct options o = {.programs = 1000, .mix = {5, 30, 20, 10, 0}, .patience_s = PATIENCE_S};
 	const char *env = getenv("PMF_TEST_SEED"), *scale = getenv("PMF_LONG");
 	struct program p;
 	int opt;
@@ -377,7 +399,7 @@ int main(int argc, char **argv)
 	if (scale && *scale && !o.worker)
 		o.programs *= 20;
 	if (o.print) {
-		program_make(&p, o.seed, o.closes);
+		program_make(&p, o.seed, &o.mix);
 		program_print(&p, stdout);
 		return 0;
 	}

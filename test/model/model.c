@@ -70,7 +70,13 @@ int model_open(struct model *m, unsigned int slot)
 {
 	struct model_life *l = &m->life[m->nlives];
 
-	*l = (struct model_life){.slot = (int)slot, .opened = ++m->now, .closed = NEVER, .min = 64};
+	*l = (struct model_life){.slot = (int)slot,
+				 .opened = ++m->now,
+				 .closed = NEVER,
+				 .min = 64,
+				 .mate = NOBODY,
+				 .ended = NEVER,
+				 .own_end = NEVER};
 	if (m->closed >> slot & 1)
 		m->restarted |= 1u << slot;
 	m->life_of[slot] = m->nlives;
@@ -81,9 +87,64 @@ void model_close(struct model *m, int life)
 {
 	struct model_life *l = &m->life[life];
 
+	if (m->p->msg)
+		model_ended(m, life);
 	l->closed = ++m->now;
 	m->closed |= 1u << l->slot;
 	m->life_of[l->slot] = NOBODY;
+}
+
+int model_queue(const struct model *m, int life)
+{
+	return m->p->shared ? 0 : life;
+}
+
+bool model_apart(const struct model *m, int a, int b)
+{
+	return m->p->keyed && ((m->p->strangers >> a ^ m->p->strangers >> b) & 1);
+}
+
+void model_connected(struct model *m, int a, int b)
+{
+	m->life[a].mate = b;
+	m->life[b].mate = a;
+}
+
+void model_ended(struct model *m, int life)
+{
+	struct model_life *l = &m->life[life], *mate = l->mate == NOBODY ? l : &m->life[l->mate];
+
+	m->now++;
+	l->own_end = l->own_end < m->now ? l->own_end : m->now;
+	l->ended = l->ended < m->now ? l->ended : m->now;
+	mate->ended = mate->ended < m->now ? mate->ended : m->now;
+	for (int i = 0; i < m->nrecvs && !m->p->shared; i++) {
+		struct model_recv *r = &m->recv[i];
+
+		if ((r->queue == life || r->queue == l->mate) && !r->done && r->cancelled == NEVER)
+			r->cancelled = m->now;
+	}
+}
+
+void model_refused(struct model *m, int life)
+{
+	if (m->life[life].ended == NEVER)
+		model_fail(m, "life %d: not connected, and nobody ended it", life);
+}
+
+void model_told(struct model *m, int life)
+{
+	if (m->life[life].ended == NEVER)
+		model_fail(m, "life %d: told of an end that nobody called for", life);
+	if (m->life[life].told++)
+		model_fail(m, "life %d: told of its end twice", life);
+}
+
+unsigned int model_untold(const struct model *m, int life)
+{
+	const struct model_life *l = &m->life[life];
+
+	return l->mate != NOBODY && l->ended != NEVER && l->closed == NEVER && !l->told;
 }
 
 int model_sent(struct model *m, int life, const struct step *s)
@@ -93,6 +154,7 @@ int model_sent(struct model *m, int life, const struct step *s)
 
 	*x = (struct model_msg){.from = life,
 				.to_slot = s->peer,
+				.dest = m->life[life].mate,
 				.to = NOBODY,
 				.len = s->len,
 				.flags = s->flags,
@@ -101,37 +163,65 @@ int model_sent(struct model *m, int life, const struct step *s)
 				.entry_due = !silent,
 				.older_than = NEVER};
 	m->life[life].tx_taken++;
+	if (m->life[life].own_end != NEVER)
+		model_fail(m, "life %d: a send is accepted after its end", life);
 	return m->nmsgs++;
 }
 
 int model_posted(struct model *m, int life, const struct step *s)
 {
-	m->recv[m->nrecvs] = (struct model_recv){.life = life,
-						 .want = s->peer,
+	const int queue = model_queue(m, life);
+
+	m->recv[m->nrecvs] = (struct model_recv){.queue = queue,
+						 .hears = NOBODY,
+						 .want = m->p->msg ? ANY : s->peer,
 						 .cap = s->len,
-						 .min = m->life[life].min,
+						 .min = m->life[queue].min,
 						 .multi = s->flags & SF_MULTI,
 						 .posted = ++m->now,
 						 .cancelled = NEVER,
 						 .by = NEVER};
+	if (m->p->msg && !m->p->shared && m->life[life].ended != NEVER)
+		m->recv[m->nrecvs].cancelled = m->now;
 	return m->nrecvs++;
+}
+
+/* Who is longest with a shared context. */
+static int eldest(const struct model *m)
+{
+	for (int i = 0; i < m->nlives; i++)
+		if (m->life[i].closed == NEVER)
+			return i;
+	return NOBODY;
+}
+
+static bool some_have_ended(const struct model *m)
+{
+	for (int i = 0; i < m->nlives; i++)
+		if (m->life[i].closed != NEVER || m->life[i].ended != NEVER)
+			return true;
+	return false;
 }
 
 void model_cancelled(struct model *m, int recv, long rc)
 {
 	struct model_recv *r = &m->recv[recv];
 
-	if (rc == 0)
+	if (rc == 0) {
 		r->cancelled = ++m->now;
-	else if (rc != -FI_ENOENT && !(rc == -FI_EAGAIN && r->multi))
+		r->hears = m->p->shared ? eldest(m) : r->queue;
+	} else if (rc == -FI_ENOENT && m->p->shared && some_have_ended(m)) {
+		r->lost = true;
+	} else if (rc != -FI_ENOENT && !(rc == -FI_EAGAIN && r->multi)) {
 		model_fail(m, "receive %d: fi_cancel gave %ld", recv, rc);
+	}
 }
 
-int model_open_recv(const struct model *m, int life, unsigned int n)
+int model_open_recv(const struct model *m, int queue, unsigned int n)
 {
 	for (int i = m->nrecvs - 1; i >= 0; i--)
-		if (m->recv[i].life == life && !m->recv[i].done && m->recv[i].cancelled == NEVER &&
-		    n-- == 0)
+		if (m->recv[i].queue == queue && !m->recv[i].done &&
+		    m->recv[i].cancelled == NEVER && n-- == 0)
 			return i;
 	return NOBODY;
 }
@@ -148,11 +238,41 @@ static bool sender_open(const struct model *m, const struct model_msg *x)
 	return m->life[x->from].closed == NEVER;
 }
 
+static bool apart(const struct model *m, const struct model_msg *x)
+{
+	return model_apart(m, slot_of(m, x), x->to_slot);
+}
+
+/* Is it, or anything before it to the same peer, fenced? */
+static bool behind_fence(const struct model *m, const struct model_msg *x)
+{
+	for (const struct model_msg *y = x; y >= m->msg; y--)
+		if (y->from == x->from && y->to_slot == x->to_slot && (y->flags & SF_FENCE))
+			return true;
+	return false;
+}
+
+/*
+ * Connected: what its sender ended is lost, unless it had arrived or was injected; what a fence
+ * holds back cannot leave before the end.
+ */
+static bool may_vanish_with_connection(const struct model *m, const struct model_msg *x)
+{
+	if (m->life[x->from].ended == NEVER)
+		return false;
+	if (m->life[x->dest].own_end != NEVER)
+		return true;
+	return x->acked == NEVER &&
+	       (!(x->flags & (SF_INJECT | SF_INJECT_FLAG)) || behind_fence(m, x));
+}
+
 /* May it have been lost on the way, for an endpoint that closed? */
 static bool may_vanish(const struct model *m, const struct model_msg *x)
 {
-	if (x->err || x->gone)
+	if (x->err || x->gone || apart(m, x))
 		return true;
+	if (m->p->msg)
+		return may_vanish_with_connection(m, x);
 	if (x->acked != NEVER)
 		return m->closed >> x->to_slot & 1; /* to an earlier life, perhaps */
 	if (m->closed >> x->to_slot & 1)
@@ -168,12 +288,22 @@ bool model_is_due(const struct model *m, int msg)
 	const struct model_msg *x = &m->msg[msg];
 	int life = m->life_of[x->to_slot];
 
-	if (x->to != NOBODY || x->err || x->gone || life == NOBODY)
+	if (x->to != NOBODY || x->err || x->gone || apart(m, x))
+		return false;
+	if (m->p->msg)
+		return m->life[x->dest].closed == NEVER && !may_vanish(m, x);
+	if (life == NOBODY)
 		return false;
 	if (!(m->closed >> x->to_slot & 1))
 		return !may_vanish(m, x);
 	/* Acknowledged, and never on its way to another life: this one has it. */
 	return x->acked != NEVER && x->sent > m->life[life].opened;
+}
+
+/* Does this life stand where the message goes? */
+static bool goes_to(const struct model *m, const struct model_msg *x, int life)
+{
+	return m->p->msg ? x->dest == life : m->life_of[x->to_slot] == life;
 }
 
 unsigned int model_coming(const struct model *m, int life, bool must)
@@ -183,7 +313,7 @@ unsigned int model_coming(const struct model *m, int life, bool must)
 	for (int i = 0; i < m->nmsgs; i++) {
 		const struct model_msg *x = &m->msg[i];
 
-		if (m->life_of[x->to_slot] != life || x->to != NOBODY || x->gone || x->err)
+		if (!goes_to(m, x, life) || x->to != NOBODY || x->gone || x->err)
 			continue;
 		n += !must || model_is_due(m, i);
 	}
@@ -235,17 +365,35 @@ void model_tx_entry(struct model *m, int life, int msg, const struct model_entry
 	x->entry_seen = true;
 	check_fence(m, x);
 	if (e->err) {
-		x->err = e->err;
 		m->life[life].tx_err++;
-		if (!(m->closed >> x->to_slot & 1))
+		if (apart(m, x) ? e->err != FI_EKEYREJECTED && !m->closed
+		    : m->p->msg ? m->life[life].ended == NEVER || e->err != FI_ECANCELED
+				: !(m->closed >> x->to_slot & 1))
 			model_fail(m, "message %d failed with %d (%s): its peer never closed", msg,
 				   e->err, fi_strerror(e->err));
+		x->err = e->err;
 		return;
 	}
+	if (apart(m, x))
+		model_fail(m, "message %d was taken by a peer with another key", msg);
 	if (!x->entry_due)
 		model_fail(m, "message %d: an entry, but none is due", msg);
 	if (!(x->flags & SF_EARLY))
 		x->acked = m->now;
+}
+
+void model_lost_inject(struct model *m, int life, int err)
+{
+	const struct model_life *l = &m->life[life];
+	bool may = m->p->msg ? l->mate != NOBODY && m->life[l->mate].own_end != NEVER
+			     : m->closed || m->p->strangers;
+
+	for (int i = 0; i < m->nmsgs && !may && l->ended != NEVER; i++)
+		may = m->msg[i].from == life && (m->msg[i].flags & SF_INJECT) &&
+		      behind_fence(m, &m->msg[i]);
+	m->life[life].tx_err++;
+	if (!err || !may)
+		model_fail(m, "life %d: an entry of an inject, error %d", life, err);
 }
 
 /* ---- receives end ---- */
@@ -258,7 +406,13 @@ static bool wants(const struct model_recv *r, int slot)
 /* Messages that can still meet a receive of this life. */
 static bool on_its_way(const struct model *m, const struct model_msg *x, int life)
 {
-	return x->to == NOBODY && !x->gone && x->to_slot == m->life[life].slot;
+	return x->to == NOBODY && !x->gone &&
+	       (m->p->msg ? x->dest == life : x->to_slot == m->life[life].slot);
+}
+
+static bool heads_for(const struct model *m, const struct model_msg *x, int queue)
+{
+	return m->p->shared ? x->to == NOBODY && !x->gone : on_its_way(m, x, queue);
 }
 
 /* Which message is it? By its data, its bytes, or its place. @return NULL: none that there is */
@@ -299,7 +453,7 @@ static void check_order(struct model *m, const struct model_msg *x, int life)
 /* Was it sent to an earlier life of this place, with which messages had been exchanged? */
 static void check_life(struct model *m, const struct model_msg *x, int life)
 {
-	for (int e = 0; e < life; e++) {
+	for (int e = 0; e < life && !m->p->msg; e++) {
 		const struct model_life *l = &m->life[e];
 
 		if (l->slot != m->life[life].slot || x->sent < l->opened || x->sent > l->closed)
@@ -314,27 +468,27 @@ static void check_life(struct model *m, const struct model_msg *x, int life)
 }
 
 /* Receive r took message x, at `by` at the latest: what does that say of others? */
-static void conclude(struct model *m, struct model_recv *r, const struct model_msg *x)
+static void conclude(struct model *m, int life, struct model_recv *r, const struct model_msg *x)
 {
 	int slot = slot_of(m, x), by = r->by < m->now ? r->by : m->now, nr = (int)(r - m->recv);
 
 	if (!wants(r, slot))
 		model_fail(m, "receive %d took message %d of another source", nr, ME(m, x));
-	if (x->sent > by || r->not_from >> slot & 1)
+	if (x->sent > by || r->not_from[life] >> slot & 1)
 		model_fail(m, "receive %d took message %d, but had its turn before it", nr,
 			   ME(m, x));
 	if (r->posted > x->older_than || (r->posted == x->older_than && !r->multi))
 		model_fail(m, "message %d, taken by receive %d, had its turn before", ME(m, x), nr);
 	for (struct model_recv *o = m->recv; o < r; o++) {
-		if (o->life != r->life || o->done || !wants(o, slot))
+		if (o->queue != r->queue || o->done || !wants(o, slot))
 			continue;
 		o->by = o->by < by ? o->by : by;
-		o->not_from |= 1u << slot;
-		if (o->cancelled < NEVER && o->cancelled > o->by)
+		o->not_from[life] |= 1u << slot;
+		if (!m->p->msg && o->cancelled < NEVER && o->cancelled > o->by)
 			o->cancelled = NEVER; /* too late: it ends otherwise */
 	}
 	for (struct model_msg *y = m->msg; y < m->msg + m->nmsgs; y++)
-		if (on_its_way(m, y, r->life) && wants(r, slot_of(m, y)) && y->acked < x->sent &&
+		if (heads_for(m, y, r->queue) && wants(r, slot_of(m, y)) && y->acked < x->sent &&
 		    !may_vanish(m, y) && r->posted < y->older_than)
 			y->older_than = r->posted;
 }
@@ -351,7 +505,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* The buffer is over: parts without gaps, and released no sooner and no later than it says. */
-static void check_parts(struct model *m, struct model_recv *r, bool cancelled)
+static void check_parts(struct model *m, struct model_recv *r)
 {
 	struct model_part *part = malloc((r->nparts + 1) * sizeof(*part));
 	int nr = (int)(r - m->recv);
@@ -372,17 +526,17 @@ static void check_parts(struct model *m, struct model_recv *r, bool cancelled)
 		at += part[i].len;
 		over = part[i].cut || r->cap - at < (r->min ? r->min : 1);
 	}
-	if (!r->failed && over == cancelled)
+	if (!r->failed && over == r->was_cancelled)
 		model_fail(m, "receive %d: %llu of %llu bytes filled, and %s", nr,
 			   (unsigned long long)at, (unsigned long long)r->cap,
-			   cancelled ? "cancelled" : "released");
+			   r->was_cancelled ? "cancelled" : "released");
 	free(part);
 }
 
 static void add_part(struct model *m, struct model_recv *r, const struct model_msg *x,
 		     const struct model_entry *e)
 {
-	int nr = (int)(r - m->recv), src = nr << 8 | slot_of(m, x);
+	int nr = (int)(r - m->recv), src = nr << 8 | (slot_of(m, x) * MAX_EPS + x->to_slot);
 
 	for (uint32_t i = 0; i < m->nparts; i++)
 		if (m->part[i].src == src && m->part[i].off > e->off)
@@ -395,22 +549,47 @@ static void add_part(struct model *m, struct model_recv *r, const struct model_m
 
 /* ---- an entry of a receive ---- */
 
-static void on_canceled(struct model *m, struct model_recv *r, const struct model_entry *e)
+/* Connected: a receive that had taken a message ends with it when the connection does. */
+static bool lost_inside(const struct model *m, const struct model_recv *r)
 {
+	for (const struct model_msg *y = m->msg; y < m->msg + m->nmsgs && m->p->msg; y++)
+		if (heads_for(m, y, r->queue) && y->sent <= r->by && may_vanish(m, y))
+			return true;
+	return false;
+}
+
+/* A shared buffer ends so, too, when an endpoint closes that was filling it. */
+static bool ends_inside(const struct model *m, const struct model_recv *r)
+{
+	return lost_inside(m, r) || (m->p->shared && r->multi && some_have_ended(m));
+}
+
+static void on_canceled(struct model *m, int life, struct model_recv *r,
+			const struct model_entry *e)
+{
+	bool inside = ends_inside(m, r);
 	int nr = (int)(r - m->recv);
 
-	if (e->flags != (FI_RECV | FI_MSG | (r->multi ? FI_MULTI_RECV : 0)))
+	if ((e->flags & ~(inside ? FI_REMOTE_CQ_DATA : 0)) !=
+	    (FI_RECV | FI_MSG | (r->multi ? FI_MULTI_RECV : 0)))
 		model_fail(m, "receive %d: cancelled with flags %#llx", nr,
 			   (unsigned long long)e->flags);
-	if (r->cancelled == NEVER || r->by < r->cancelled)
+	if (!inside && r->hears != NOBODY && life != r->hears)
+		model_fail(m, "receive %d: life %d is told of its cancel, not %d", nr, life,
+			   r->hears);
+	if (!inside && (r->cancelled == NEVER || r->by < r->cancelled))
 		model_fail(m, "receive %d ended as cancelled, %s", nr,
 			   r->by < NEVER ? "but had its turn before" : "which it was not");
 	r->done = true;
-	if (r->multi)
-		check_parts(m, r, true);
+	r->failed |= inside;
+	r->was_cancelled = true;
+	if (r->multi && !m->p->shared)
+		check_parts(m, r);
+	if (inside)
+		return;
 	/* It was open until then: what had arrived and it wanted had gone to an older one. */
 	for (struct model_msg *y = m->msg; y < m->msg + m->nmsgs; y++)
-		if (on_its_way(m, y, r->life) && wants(r, slot_of(m, y)) &&
+		if (heads_for(m, y, r->queue) && wants(r, slot_of(m, y)) &&
 		    y->acked < r->cancelled && !may_vanish(m, y) && r->posted < y->older_than)
 			y->older_than = r->posted;
 }
@@ -449,14 +628,20 @@ void model_rx_entry(struct model *m, int life, int recv, const struct model_entr
 	struct model_msg *x;
 
 	m->now++;
-	if (recv < 0 || recv >= m->nrecvs || r->life != life || r->done) {
+	if (recv < 0 || recv >= m->nrecvs || r->queue != model_queue(m, life) ||
+	    (r->done && !(r->multi && m->p->shared))) {
 		model_fail(m, "an entry of receive %d, which life %d has not open", recv, life);
 		return;
 	}
 	m->life[life].rx_ok += !e->err;
 	m->life[life].rx_err += e->err != 0;
+	if (e->err == FI_ECANCELED && r->multi && !(e->flags & FI_MULTI_RECV) &&
+	    ends_inside(m, r)) {
+		r->failed = true; /* one message of several; the buffer goes on */
+		return;
+	}
 	if (e->err == FI_ECANCELED) {
-		on_canceled(m, r, e);
+		on_canceled(m, life, r, e);
 		return;
 	}
 	x = identify(m, life, e);
@@ -466,17 +651,19 @@ void model_rx_entry(struct model *m, int life, int recv, const struct model_entr
 			   x ? ME(m, x) : -1);
 		return;
 	}
+	if (apart(m, x))
+		model_fail(m, "message %d came from a peer with another key", ME(m, x));
 	check_entry(m, r, x, e);
 	check_order(m, x, life);
 	check_life(m, x, life);
-	conclude(m, r, x);
+	conclude(m, life, r, x);
 	if (r->multi)
 		add_part(m, r, x, e);
 	x->to = life;
 	if (!r->multi || (e->flags & FI_MULTI_RECV)) {
 		r->done = true;
-		if (r->multi)
-			check_parts(m, r, false);
+		if (r->multi && !m->p->shared)
+			check_parts(m, r);
 	}
 }
 
@@ -493,11 +680,22 @@ void model_end(struct model *m, int life, const uint64_t counter[4])
 			model_fail(m, "life %d: %llu %s counted, not %llu", life,
 				   (unsigned long long)counter[i], name[i],
 				   (unsigned long long)want[i]);
+	if (model_untold(m, life))
+		model_fail(m, "life %d was not told of its end", life);
 	for (int i = 0; i < m->nrecvs; i++)
-		if (m->recv[i].life == life && !m->recv[i].done)
+		if (m->recv[i].queue == model_queue(m, life) && !m->recv[i].done &&
+		    !m->recv[i].lost)
 			model_fail(m, "receive %d never ended", i);
+	/* Parts of a shared buffer are told in several queues: they are looked at when all are
+	 * read. */
+	for (int i = 0; i < m->nrecvs && m->p->shared; i++) {
+		struct model_recv *r = &m->recv[i];
+
+		if (r->multi && r->done && !some_have_ended(m))
+			check_parts(m, r);
+	}
 	for (int i = 0; i < m->nmsgs; i++) {
-		if (m->life_of[m->msg[i].to_slot] == life && model_is_due(m, i))
+		if (goes_to(m, &m->msg[i], life) && model_is_due(m, i))
 			model_fail(m, "message %d never came", i);
 		if (m->msg[i].from == life && m->msg[i].entry_due && !m->msg[i].entry_seen)
 			model_fail(m, "message %d: its send never ended", i);

@@ -10,6 +10,8 @@
  *   that wants them. So when a receive is seen to have taken a message, every older one that wanted
  *   it has been matched before (or cancelled): it takes something sent before that moment, and
  *   nothing more of that sender.
+ *   Receives that are shared are one queue. A connection's end cancels what is open on both sides;
+ *   what was acknowledged before, or injected by who ends it, has arrived and can still be taken.
  *   An acknowledged message has arrived. So what was sent after the acknowledgement was read comes
  *   behind it: a receive that wants both takes it first.
  */
@@ -41,6 +43,7 @@ struct model_entry {
 
 struct model_msg {
 	int from, to_slot; /* life of the sender; slot of the receiver */
+	int dest;	   /* connected: life of the receiver */
 	int to;		   /* the life that has got it, or NOBODY */
 	uint32_t len;
 	uint16_t flags; /* of its step */
@@ -59,18 +62,24 @@ struct model_part {
 };
 
 struct model_recv {
-	int life, want; /* slot, or ANY */
+	int queue, want; /* see model_queue(); slot, or ANY */
+	int hears;	 /* the life that is told of its cancel, or NOBODY */
+	bool lost;	 /* shared: it may have gone with an endpoint that has closed */
 	uint64_t cap, min, used;
 	bool multi, done, failed; /* failed: a part of it ended in an error */
+	bool was_cancelled;	  /* its end, when it is done */
 	int posted, cancelled;	  /* when the cancel that may take effect was called, or NEVER */
 	int by;			  /* it has been matched, or released, before this time */
-	uint32_t not_from;	  /* slots of which it gets nothing more */
+	uint32_t not_from[MAX_LIVES]; /* slots of which it gets nothing more by that life */
 	uint32_t nparts, first_part;
 };
 
 struct model_life {
 	int slot, opened, closed; /* NEVER: open */
 	uint64_t min;
+	int mate;		/* connected: the life at the other end */
+	int ended, own_end;	/* when an end, or this one, called for the connection's end */
+	unsigned int told;	/* FI_SHUTDOWN events */
 	uint64_t rx_ok, rx_err; /* receives that have ended */
 	uint64_t tx_taken, tx_err;
 };
@@ -106,12 +115,26 @@ int model_sent(struct model *m, int life, const struct step *s);
 int model_posted(struct model *m, int life, const struct step *s);
 /** @param rc  of fi_cancel() */
 void model_cancelled(struct model *m, int recv, long rc);
-/** The n-th newest open receive of a life. @return NOBODY: none */
-int model_open_recv(const struct model *m, int life, unsigned int n);
+/** The n-th newest open receive of a queue. @return NOBODY: none */
+int model_open_recv(const struct model *m, int queue, unsigned int n);
+/** Two lives are connected from now on. */
+void model_connected(struct model *m, int a, int b);
+/** One of them calls for the end, by fi_shutdown() or by closing. */
+void model_ended(struct model *m, int life);
+/** A call was refused because there is no connection. */
+void model_refused(struct model *m, int life);
+/** FI_SHUTDOWN was read. */
+void model_told(struct model *m, int life);
+/** Where this life's receives are: one number for all that are shared. */
+int model_queue(const struct model *m, int life);
+/** Do messages from one slot to another fail because of their keys? */
+bool model_apart(const struct model *m, int a, int b);
 
 /* ---- entries that were read ---- */
 
 void model_tx_entry(struct model *m, int life, int msg, const struct model_entry *e);
+/** An inject failed: which one it was nobody says. */
+void model_lost_inject(struct model *m, int life, int err);
 void model_rx_entry(struct model *m, int life, int recv, const struct model_entry *e);
 
 /* ---- what is to come ---- */
@@ -122,6 +145,8 @@ bool model_is_due(const struct model *m, int msg);
 unsigned int model_coming(const struct model *m, int life, bool must);
 /** Sends of this life without an entry that is due. */
 unsigned int model_unanswered(const struct model *m, int life);
+/** Events of this life that must still come. */
+unsigned int model_untold(const struct model *m, int life);
 /** Everything is over: nothing may be missing. Counters are those of the life's sends and receives.
  */
 void model_end(struct model *m, int life, const uint64_t counter[4]);

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-static const char *const op_name[OP_COUNT] = {"send", "recv",	"cancel", "poll",
-					      "wait", "setmin", "close",  "restart"};
+static const char *const op_name[OP_COUNT] = {"send",	"recv",	 "cancel",  "poll",    "wait",
+					      "setmin", "close", "restart", "shutdown"};
 static const char *const flag_name[SF_COUNT] = {"data",	    "inject", "inject-flag", "fence",
 						"more",	    "silent", "pieces",	     "early",
 						"delivery", "multi"};
@@ -91,7 +91,7 @@ static uint16_t send_flags(struct maker *k, uint32_t *len)
 
 static void make_transfer(struct maker *k, struct step *s)
 {
-	s->peer = (uint8_t)below(k, k->p->neps);
+	s->peer = k->p->msg ? s->ep ^ 1 : (uint8_t)below(k, k->p->neps);
 	if (chance(k, k->sends)) {
 		s->op = OP_SEND;
 		s->len = length(k);
@@ -115,7 +115,10 @@ static void make_other(struct maker *k, struct step *s)
 	uint32_t r = below(k, 100);
 
 	if (k->p->closes && r < 15) {
-		s->op = chance(k, 50) ? OP_CLOSE : OP_RESTART;
+		s->op = k->p->msg && chance(k, 40) ? OP_SHUTDOWN
+			: chance(k, 50)		   ? OP_CLOSE
+						   : OP_RESTART;
+		s->len = below(k, 10); /* 0: rejected */
 	} else if (r < 40) {
 		s->op = OP_CANCEL;
 		s->len = below(k, 6);
@@ -131,18 +134,23 @@ static void make_other(struct maker *k, struct step *s)
 	}
 }
 
-void program_make(struct program *p, uint64_t seed, unsigned int closes)
+void program_make(struct program *p, uint64_t seed, const struct mix *mix)
 {
 	struct maker k = {.p = p, .state = seed};
 
 	memset(p, 0, sizeof(*p));
 	p->seed = seed;
-	p->neps = 1 + below(&k, MAX_EPS);
+	p->msg = chance(&k, mix->msg);
+	p->neps = p->msg ? 2 + 2 * below(&k, MAX_EPS / 2) : 1 + below(&k, RDM_EPS);
+	p->shared = chance(&k, mix->shared);
+	p->keyed = chance(&k, mix->keys);
+	if (p->keyed && !p->msg && chance(&k, mix->strangers))
+		p->strangers = below(&k, 1u << p->neps);
 	p->tx_size = 4u << below(&k, 4);
 	p->rx_size = 4u << below(&k, 4);
 	p->cq_size = 4u << below(&k, 4);
 	p->selective = chance(&k, 30);
-	p->closes = chance(&k, closes);
+	p->closes = chance(&k, p->msg ? 50 : mix->closes);
 	p->nsteps = 3 + below(&k, chance(&k, 10) ? MAX_STEPS - 3 : 50);
 	k.busy = 50 + below(&k, 45);
 	k.sends = 30 + below(&k, 40);
@@ -166,9 +174,11 @@ void program_make(struct program *p, uint64_t seed, unsigned int closes)
 
 void program_print(const struct program *p, FILE *f)
 {
-	fprintf(f, "program seed %#llx eps %u tx %u rx %u cq %u selective %d closes %d\n",
+	fprintf(f,
+		"program seed %#llx eps %u tx %u rx %u cq %u selective %d closes %d msg %d shared "
+		"%d keyed %d strangers %u\n",
 		(unsigned long long)p->seed, p->neps, p->tx_size, p->rx_size, p->cq_size,
-		p->selective, p->closes);
+		p->selective, p->closes, p->msg, p->shared, p->keyed, p->strangers);
 	for (uint32_t i = 0; i < p->nsteps; i++) {
 		const struct step *s = &p->step[i];
 
@@ -188,18 +198,25 @@ void program_print(const struct program *p, FILE *f)
 static const char *read_head(struct program *p, const char *line)
 {
 	unsigned long long seed;
-	int selective, closes;
+	int selective, closes, msg, shared, keyed;
 
-	if (sscanf(line, "program seed %lli eps %u tx %u rx %u cq %u selective %d closes %d",
+	if (sscanf(line,
+		   "program seed %lli eps %u tx %u rx %u cq %u selective %d closes %d msg %d "
+		   "shared %d keyed %d strangers %u",
 		   (long long *)&seed, &p->neps, &p->tx_size, &p->rx_size, &p->cq_size, &selective,
-		   &closes) != 7)
+		   &closes, &msg, &shared, &keyed, &p->strangers) != 11)
 		return "the first line is: program seed S eps N tx N rx N cq N selective N closes "
-		       "N";
+		       "N msg N shared N keyed N strangers N";
 	p->seed = seed;
 	p->selective = selective;
 	p->closes = closes;
+	p->msg = msg;
+	p->shared = shared;
+	p->keyed = keyed;
 	if (p->neps < 1 || p->neps > MAX_EPS || !p->tx_size || !p->rx_size || !p->cq_size)
-		return "1 to 5 endpoints, and sizes above 0";
+		return "1 to 6 endpoints, and sizes above 0";
+	if (p->msg && p->neps % 2)
+		return "connected endpoints are pairs";
 	return NULL;
 }
 

@@ -12,7 +12,8 @@
 #include <stdio.h>
 
 enum {
-	MAX_EPS = 5,
+	MAX_EPS = 6,
+	RDM_EPS = 5,
 	MAX_STEPS = 160,
 	ANY = 255, /* no peer in particular */
 	INJECT_MAX = 256,
@@ -21,14 +22,15 @@ enum {
 };
 
 enum op {
-	OP_SEND,    /* len bytes from ep to peer */
-	OP_RECV,    /* into len bytes, from peer or any */
-	OP_CANCEL,  /* the len-th of the receives that are open, counted from the newest */
-	OP_POLL,    /* read up to len entries of ep's queues */
-	OP_WAIT,    /* read everybody's queues, len times */
-	OP_SETMIN,  /* FI_OPT_MIN_MULTI_RECV of ep */
-	OP_CLOSE,   /* ep */
-	OP_RESTART, /* ep, closed first if it is open, at the same address */
+	OP_SEND,     /* len bytes from ep to peer */
+	OP_RECV,     /* into len bytes, from peer or any */
+	OP_CANCEL,   /* the len-th of the receives that are open, counted from the newest */
+	OP_POLL,     /* read up to len entries of ep's queues */
+	OP_WAIT,     /* read everybody's queues, len times */
+	OP_SETMIN,   /* FI_OPT_MIN_MULTI_RECV of ep */
+	OP_CLOSE,    /* ep */
+	OP_RESTART,  /* ep, closed first if it is open, at the same address; connected: its pair */
+	OP_SHUTDOWN, /* ep's connection */
 	OP_COUNT
 };
 
@@ -52,17 +54,30 @@ struct step {
 	uint32_t len;
 };
 
+/*
+ * Connected, endpoints are pairs: 0 and 1, 2 and 3, 4 and 5. Who restarts connects, and the other
+ * one accepts, or rejects when the length says so.
+ */
 struct program {
 	uint64_t seed; /* of the bytes, too */
 	uint32_t neps, tx_size, rx_size, cq_size;
-	bool selective; /* sends without FI_COMPLETION have no entry */
-	bool closes;	/* endpoints close and come back; then every message has CQ data */
+	bool selective;	    /* sends without FI_COMPLETION have no entry */
+	bool closes;	    /* endpoints close and come back; then every message has CQ data */
+	bool msg;	    /* connected endpoints */
+	bool shared;	    /* all receive from one context */
+	bool keyed;	    /* all have an authorization key ... */
+	uint32_t strangers; /* ... but these, a bit each */
 	uint32_t nsteps;
 	struct step step[MAX_STEPS];
 };
 
-/** @param closes  percentage of programs that close endpoints */
-void program_make(struct program *p, uint64_t seed, unsigned int closes);
+/* Percentages of programs that close endpoints, connect them, share receives, have keys, and of
+ * those with keys in which some have none. */
+struct mix {
+	unsigned int closes, msg, shared, keys, strangers;
+};
+
+void program_make(struct program *p, uint64_t seed, const struct mix *mix);
 void program_print(const struct program *p, FILE *f);
 /** @return 0, or the number of the line that is no good, with the reason in *why */
 unsigned int program_read(struct program *p, FILE *f, const char **why);

@@ -1,47 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  */
-#include "run.h"
+#include "run_private.h"
 
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_eq.h>
-#include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include "model.h"
 
 #define GUARD 16 /* bytes behind a receive buffer */
 #define FILLER 0x5a
 #define POISON 0xdd
 #define LOOK 16384 /* of a buffer that is ours again so much is looked at for late writes */
-
-struct life {
-	struct fid_ep *ep; /* NULL: closed */
-	struct fid_cq *txcq, *rxcq;
-	struct fid_cntr *txcntr, *rxcntr;
-	struct fid_av *av;
-};
-
-struct run {
-	struct run_env *env;
-	const struct program *p;
-	struct model m;
-	struct life life[MAX_LIVES];
-	char name[MAX_EPS][64];
-	size_t namelen[MAX_EPS];
-	uint8_t *sent[MAX_MSGS]; /* bytes that the provider may still read */
-	uint8_t *recv[MAX_RECVS];
-	uint64_t sum[MAX_RECVS]; /* of the bytes when the buffer became ours again, or 0 */
-	bool sweep[MAX_RECVS];
-	char token[MAX_RECVS]; /* addresses: contexts of receives */
-	char sent_token[MAX_MSGS];
-	uint64_t read; /* entries, of all queues */
-	double end;
-};
 
 static struct run run;
 
@@ -53,39 +22,54 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-#define MUST(r, call)                                                                \
-	do {                                                                         \
-		long must_ = (call);                                                 \
-		if (must_ < 0)                                                       \
-			model_fail(&(r)->m, #call ": %s", fi_strerror((int)-must_)); \
-	} while (0)
-
-static bool failed(const struct run *r)
-{
-	return r->m.why[0] != '\0';
-}
-
 /* ---- the environment ---- */
 
-int run_open(struct run_env *env)
+static int get_info(enum fi_ep_type type, uint64_t caps, struct fi_info **info)
 {
 	struct fi_info *h = fi_allocinfo();
 	int rc;
 
-	h->caps = FI_MSG | FI_SOURCE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_FENCE;
+	h->caps = caps;
 	h->addr_format = FI_SOCKADDR_IN;
-	h->ep_attr->type = FI_EP_RDM;
+	h->ep_attr->type = type;
 	h->domain_attr->threading = FI_THREAD_DOMAIN;
 	h->domain_attr->control_progress = FI_PROGRESS_MANUAL;
 	h->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	h->tx_attr->inject_size = INJECT_MAX;
 	h->fabric_attr->prov_name = strdup("pmf");
-	rc = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, h, &env->info);
+	rc = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, h, info);
 	fi_freeinfo(h);
+	return rc;
+}
+
+static int side_open(struct run_side *s, enum fi_ep_type type, uint64_t caps)
+{
+	int rc = get_info(type, caps, &s->info);
+
 	if (!rc)
-		rc = fi_fabric(env->info->fabric_attr, &env->fabric, NULL);
+		rc = fi_fabric(s->info->fabric_attr, &s->fabric, NULL);
 	if (!rc)
-		rc = fi_domain(env->fabric, env->info, &env->domain, NULL);
+		rc = fi_domain(s->fabric, s->info, &s->domain, NULL);
+	return rc;
+}
+
+static int side_close(struct run_side *s)
+{
+	int rc = fi_close(&s->domain->fid);
+
+	if (!rc)
+		rc = fi_close(&s->fabric->fid);
+	fi_freeinfo(s->info);
+	return rc;
+}
+
+int run_open(struct run_env *env)
+{
+	int rc = side_open(&env->rdm, FI_EP_RDM,
+			   FI_MSG | FI_SOURCE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_FENCE);
+
+	if (!rc)
+		rc = side_open(&env->msg, FI_EP_MSG, FI_MSG | FI_MULTI_RECV | FI_FENCE);
 	if (rc)
 		fprintf(stderr, "pmf-model: no domain: %s\n", fi_strerror(-rc));
 	return rc;
@@ -93,50 +77,93 @@ int run_open(struct run_env *env)
 
 int run_close(struct run_env *env)
 {
-	int rc = fi_close(&env->domain->fid);
+	int rc = side_close(&env->msg);
 
 	if (!rc)
-		rc = fi_close(&env->fabric->fid);
+		rc = side_close(&env->rdm);
 	if (rc)
 		fprintf(stderr, "pmf-model: fi_close of the domain: %s\n", fi_strerror(-rc));
-	fi_freeinfo(env->info);
 	return rc;
 }
 
 /* ---- endpoints ---- */
 
+static struct run_side *side(const struct run *r)
+{
+	return r->p->msg ? &r->env->msg : &r->env->rdm;
+}
+
+static const char key[] = "what all of them have, but strangers";
+
+struct fi_info *run_info(struct run *r, unsigned int slot)
+{
+	struct fi_info *info = fi_dupinfo(side(r)->info);
+
+	info->tx_attr->size = r->p->tx_size;
+	info->rx_attr->size = r->p->rx_size;
+	info->ep_attr->rx_ctx_cnt = r->p->shared ? FI_SHARED_CONTEXT : 0;
+	if (r->p->keyed && !(r->p->strangers >> slot & 1)) {
+		info->ep_attr->auth_key = (uint8_t *)strdup(key);
+		info->ep_attr->auth_key_size = sizeof(key) - 1;
+	}
+	return info;
+}
+
 static void open_queues(struct run *r, struct life *l)
 {
+	struct fid_domain *domain = side(r)->domain;
 	struct fi_cq_attr cq = {.size = r->p->cq_size, .format = FI_CQ_FORMAT_DATA};
 	struct fi_cntr_attr cntr = {.events = FI_CNTR_EVENTS_COMP};
 	struct fi_av_attr av = {.type = FI_AV_TABLE};
+	struct fi_eq_attr eq = {.wait_obj = FI_WAIT_NONE};
 
-	MUST(r, fi_cq_open(r->env->domain, &cq, &l->txcq, NULL));
-	MUST(r, fi_cq_open(r->env->domain, &cq, &l->rxcq, NULL));
-	MUST(r, fi_cntr_open(r->env->domain, &cntr, &l->txcntr, NULL));
-	MUST(r, fi_cntr_open(r->env->domain, &cntr, &l->rxcntr, NULL));
-	MUST(r, fi_av_open(r->env->domain, &av, &l->av, NULL));
+	MUST(r, fi_cq_open(domain, &cq, &l->txcq, NULL));
+	MUST(r, fi_cq_open(domain, &cq, &l->rxcq, NULL));
+	MUST(r, fi_cntr_open(domain, &cntr, &l->txcntr, NULL));
+	MUST(r, fi_cntr_open(domain, &cntr, &l->rxcntr, NULL));
+	if (r->p->msg)
+		MUST(r, fi_eq_open(side(r)->fabric, &eq, &l->eq, NULL));
+	else if (!r->p->shared)
+		MUST(r, fi_av_open(domain, &av, &l->av, NULL));
 }
 
-static void open_ep(struct run *r, unsigned int slot, bool again)
+static void bind_ep(struct run *r, struct life *l)
 {
-	int n = model_open(&r->m, slot);
-	struct life *l = &r->life[n];
 	uint64_t selective = r->p->selective ? FI_SELECTIVE_COMPLETION : 0;
 
-	r->env->info->tx_attr->size = r->p->tx_size;
-	r->env->info->rx_attr->size = r->p->rx_size;
-	open_queues(r, l);
-	if (failed(r))
-		return;
-	MUST(r, fi_endpoint(r->env->domain, r->env->info, &l->ep, NULL));
-	if (failed(r))
-		return;
 	MUST(r, fi_ep_bind(l->ep, &l->txcq->fid, FI_TRANSMIT | selective));
 	MUST(r, fi_ep_bind(l->ep, &l->rxcq->fid, FI_RECV));
 	MUST(r, fi_ep_bind(l->ep, &l->txcntr->fid, FI_SEND));
 	MUST(r, fi_ep_bind(l->ep, &l->rxcntr->fid, FI_RECV));
-	MUST(r, fi_ep_bind(l->ep, &l->av->fid, 0));
+	if (r->p->msg)
+		MUST(r, fi_ep_bind(l->ep, &l->eq->fid, 0));
+	else
+		MUST(r, fi_ep_bind(l->ep, r->one_av ? &r->one_av->fid : &l->av->fid, 0));
+	if (r->srx)
+		MUST(r, fi_ep_bind(l->ep, &r->srx->fid, 0));
+}
+
+int run_open_ep(struct run *r, unsigned int slot, struct fi_info *info)
+{
+	int n = model_open(&r->m, slot);
+	struct life *l = &r->life[n];
+
+	open_queues(r, l);
+	if (!failed(r))
+		MUST(r, fi_endpoint(side(r)->domain, info, &l->ep, NULL));
+	if (!failed(r))
+		bind_ep(r, l);
+	return n;
+}
+
+static void open_ep(struct run *r, unsigned int slot, bool again)
+{
+	struct fi_info *info = run_info(r, slot);
+	struct life *l = &r->life[run_open_ep(r, slot, info)];
+
+	fi_freeinfo(info);
+	if (failed(r))
+		return;
 	if (again)
 		MUST(r, fi_setname(&l->ep->fid, r->name[slot], r->namelen[slot]));
 	MUST(r, fi_enable(l->ep));
@@ -145,14 +172,33 @@ static void open_ep(struct run *r, unsigned int slot, bool again)
 }
 
 /* An endpoint's address is its slot in everybody's table. */
-static void meet(struct run *r, struct life *l)
+static void meet(struct run *r, struct fid_av *av)
 {
 	for (unsigned int slot = 0; slot < r->p->neps && !failed(r); slot++) {
 		fi_addr_t addr = FI_ADDR_NOTAVAIL;
 
-		if (fi_av_insert(l->av, r->name[slot], 1, &addr, 0, NULL) != 1 || addr != slot)
+		if (fi_av_insert(av, r->name[slot], 1, &addr, 0, NULL) != 1 || addr != slot)
 			model_fail(&r->m, "address %u became %llu", slot, (unsigned long long)addr);
 	}
+}
+
+static void share(struct run *r)
+{
+	struct fi_av_attr av = {.type = FI_AV_TABLE};
+	struct fi_rx_attr attr = *side(r)->info->rx_attr;
+
+	if (!r->p->shared)
+		return;
+	attr.size = r->p->rx_size;
+	MUST(r, fi_srx_context(side(r)->domain, &attr, &r->srx, NULL));
+	if (!r->p->msg)
+		MUST(r, fi_av_open(side(r)->domain, &av, &r->one_av, NULL));
+}
+
+/* Where this life's receives are posted and cancelled, and what they are told. */
+static struct fid_ep *rx_of(const struct run *r, int n)
+{
+	return r->srx ? r->srx : r->life[n].ep;
 }
 
 static void poison(struct run *r, int msg)
@@ -177,7 +223,7 @@ static uint64_t sum(const struct run *r, int recv)
 }
 
 /* Its buffers are ours from now on: what is read or written of them shows. */
-static void close_ep(struct run *r, int n)
+void run_close_ep(struct run *r, int n)
 {
 	struct life *l = &r->life[n];
 
@@ -188,18 +234,24 @@ static void close_ep(struct run *r, int n)
 		if (r->m.msg[i].from == n)
 			poison(r, i);
 	for (int i = 0; i < r->m.nrecvs; i++)
-		if (r->m.recv[i].life == n && !r->sum[i])
+		if (!r->srx && r->m.recv[i].queue == n && !r->sum[i])
 			r->sum[i] = sum(r, i);
 }
 
 static void close_queues(struct run *r, struct life *l)
 {
-	struct fid *fids[] = {&l->txcq->fid, &l->rxcq->fid, &l->txcntr->fid, &l->rxcntr->fid,
-			      &l->av->fid};
-
-	for (unsigned int i = 0; i < sizeof(fids) / sizeof(fids[0]); i++)
-		if (fids[i])
-			MUST(r, fi_close(fids[i]));
+	if (l->txcq)
+		MUST(r, fi_close(&l->txcq->fid));
+	if (l->rxcq)
+		MUST(r, fi_close(&l->rxcq->fid));
+	if (l->txcntr)
+		MUST(r, fi_close(&l->txcntr->fid));
+	if (l->rxcntr)
+		MUST(r, fi_close(&l->rxcntr->fid));
+	if (l->av)
+		MUST(r, fi_close(&l->av->fid));
+	if (l->eq)
+		MUST(r, fi_close(&l->eq->fid));
 }
 
 /* ---- posting ---- */
@@ -252,6 +304,14 @@ static ssize_t call_send(struct run *r, struct fid_ep *ep, const struct step *s,
 
 static void poll_life(struct run *r, int n, unsigned int most);
 
+static void refused(struct run *r, int n, ssize_t rc)
+{
+	if (rc == -FI_ENOTCONN && r->p->msg)
+		model_refused(&r->m, n);
+	else if (rc != -FI_EAGAIN)
+		model_fail(&r->m, "life %d: posting: %s", n, fi_strerror((int)-rc));
+}
+
 static void do_send(struct run *r, const struct step *s)
 {
 	int n = r->m.life_of[s->ep], msg = r->m.nmsgs;
@@ -267,8 +327,7 @@ static void do_send(struct run *r, const struct step *s)
 	}
 	if (rc) {
 		free(bytes);
-		if (rc != -FI_EAGAIN)
-			MUST(r, rc);
+		refused(r, n, rc);
 		return;
 	}
 	r->sent[model_sent(&r->m, n, s)] = bytes;
@@ -280,7 +339,7 @@ static int do_recv(struct run *r, const struct step *s, bool sweep)
 {
 	int n = r->m.life_of[s->ep], i = r->m.nrecvs;
 	fi_addr_t src = s->peer == ANY ? FI_ADDR_UNSPEC : s->peer;
-	struct fid_ep *ep = r->life[n].ep;
+	struct fid_ep *ep = rx_of(r, n);
 	uint8_t *bytes;
 	struct iovec iov[4];
 	size_t niov;
@@ -303,8 +362,7 @@ static int do_recv(struct run *r, const struct step *s, bool sweep)
 	}
 	if (rc) {
 		free(bytes);
-		if (rc != -FI_EAGAIN)
-			MUST(r, rc);
+		refused(r, n, rc);
 		return 0;
 	}
 	r->recv[i] = bytes;
@@ -370,9 +428,7 @@ static bool take_tx(struct run *r, int n)
 	if (!take(r, r->life[n].txcq, &e, &context, &buf))
 		return false;
 	if (!context) { /* of an inject that failed: which one it was nobody says */
-		r->m.life[n].tx_err++;
-		if (!e.err || !r->m.closed)
-			model_fail(&r->m, "life %d: an entry of an inject, error %d", n, e.err);
+		model_lost_inject(&r->m, n, e.err);
 		return true;
 	}
 	msg = (int)((char *)context - r->sent_token);
@@ -396,6 +452,8 @@ static bool take_rx(struct run *r, int n)
 		return true;
 	}
 	e.bytes = r->recv[i];
+	if (r->p->msg)
+		e.src = r->m.life[n].slot ^ 1;
 	if (r->m.recv[i].multi && e.err != FI_ECANCELED) {
 		e.off = (uint64_t)((uint8_t *)buf - r->recv[i]);
 		if (e.off > r->m.recv[i].cap) {
@@ -422,20 +480,29 @@ static void poll_life(struct run *r, int n, unsigned int most)
 	}
 }
 
-static void poll_all(struct run *r)
+void run_poll(struct run *r)
 {
-	for (int n = 0; n < r->m.nlives && !failed(r); n++)
+	for (int n = 0; n < r->m.nlives && !failed(r); n++) {
 		poll_life(r, n, UINT32_MAX);
+		run_events(r, n);
+	}
+}
+
+bool run_late(struct run *r, const char *what)
+{
+	if (seconds() > r->end)
+		model_fail(&r->m, "hangs while %s", what);
+	return failed(r);
 }
 
 /* ---- steps ---- */
 
 static void do_cancel(struct run *r, const struct step *s)
 {
-	int n = r->m.life_of[s->ep], i = model_open_recv(&r->m, n, s->len);
+	int n = r->m.life_of[s->ep], i = model_open_recv(&r->m, model_queue(&r->m, n), s->len);
 
 	if (i != NOBODY)
-		model_cancelled(&r->m, i, fi_cancel(&r->life[n].ep->fid, &r->token[i]));
+		model_cancelled(&r->m, i, fi_cancel(&rx_of(r, n)->fid, &r->token[i]));
 }
 
 static void do_setmin(struct run *r, const struct step *s)
@@ -443,20 +510,30 @@ static void do_setmin(struct run *r, const struct step *s)
 	int n = r->m.life_of[s->ep];
 	size_t min = s->len;
 
-	MUST(r, fi_setopt(&r->life[n].ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &min,
+	MUST(r, fi_setopt(&rx_of(r, n)->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &min,
 			  sizeof(min)));
-	r->m.life[n].min = min;
+	r->m.life[model_queue(&r->m, n)].min = min;
 }
 
-static void do_restart(struct run *r, unsigned int slot)
+static void close_slot(struct run *r, unsigned int slot)
 {
-	if (r->m.nlives == MAX_LIVES)
-		return;
 	if (r->m.life_of[slot] != NOBODY)
-		close_ep(r, r->m.life_of[slot]);
+		run_close_ep(r, r->m.life_of[slot]);
+}
+
+static void do_restart(struct run *r, unsigned int slot, bool reject)
+{
+	if (r->m.nlives >= MAX_LIVES - 1)
+		return;
+	close_slot(r, slot);
+	if (r->p->msg) {
+		close_slot(r, slot ^ 1);
+		run_connect(r, slot, reject);
+		return;
+	}
 	open_ep(r, slot, true);
-	if (!failed(r))
-		meet(r, &r->life[r->m.life_of[slot]]);
+	if (!failed(r) && !r->one_av)
+		meet(r, r->life[r->m.life_of[slot]].av);
 }
 
 static void do_step(struct run *r, const struct step *s)
@@ -465,12 +542,12 @@ static void do_step(struct run *r, const struct step *s)
 
 	if (s->op == OP_RESTART) {
 		if (r->m.nlives < MAX_LIVES - MAX_EPS)
-			do_restart(r, s->ep);
+			do_restart(r, s->ep, s->len == 0);
 		return;
 	}
 	if (s->op == OP_WAIT) {
 		for (uint32_t i = 0; i < s->len; i++)
-			poll_all(r);
+			run_poll(r);
 		return;
 	}
 	if (n == NOBODY)
@@ -485,8 +562,10 @@ static void do_step(struct run *r, const struct step *s)
 		poll_life(r, n, s->len);
 	else if (s->op == OP_SETMIN)
 		do_setmin(r, s);
+	else if (s->op == OP_SHUTDOWN)
+		run_shutdown(r, n);
 	else
-		close_ep(r, n);
+		run_close_ep(r, n);
 }
 
 /* ---- the end of a program ---- */
@@ -495,40 +574,68 @@ static void do_step(struct run *r, const struct step *s)
 static uint64_t unfinished(struct run *r, int n)
 {
 	struct life *l = &r->life[n];
+	uint64_t failed = l->ep ? fi_cntr_readerr(l->txcntr) : 0;
 
-	return l->ep ? r->m.life[n].tx_taken - fi_cntr_read(l->txcntr) - fi_cntr_readerr(l->txcntr)
+	/* Each that failed has an entry, those that were injected as well. */
+	return l->ep ? r->m.life[n].tx_taken - fi_cntr_read(l->txcntr) - failed +
+			       (failed - r->m.life[n].tx_err)
 		     : 0;
+}
+
+/* An endpoint that stands, of those of a queue. @return NOBODY: none */
+static int stands(const struct run *r, int queue)
+{
+	for (int n = 0; n < r->m.nlives; n++)
+		if (r->life[n].ep && model_queue(&r->m, n) == queue)
+			return n;
+	return NOBODY;
 }
 
 static void cancel_open(struct run *r, bool directed_only)
 {
 	for (int i = 0; i < r->m.nrecvs && !failed(r); i++) {
 		struct model_recv *v = &r->m.recv[i];
+		int n = stands(r, v->queue);
 
-		if (v->done || v->cancelled != NEVER || !r->life[v->life].ep ||
-		    (directed_only && v->want == ANY))
+		/* The end of a connection cancels by itself. */
+		if (v->done || v->hears != NOBODY || n == NOBODY ||
+		    (!r->srx && r->m.life[n].ended != NEVER) || (directed_only && v->want == ANY))
 			continue;
-		model_cancelled(&r->m, i, fi_cancel(&r->life[v->life].ep->fid, &r->token[i]));
+		model_cancelled(&r->m, i, fi_cancel(&rx_of(r, n)->fid, &r->token[i]));
 	}
 }
 
-static unsigned int open_of(const struct run *r, int life, bool sweep)
+static unsigned int open_of(const struct run *r, int queue, bool sweep)
 {
 	unsigned int n = 0;
 
 	for (int i = 0; i < r->m.nrecvs; i++)
-		n += r->m.recv[i].life == life && !r->m.recv[i].done && r->sweep[i] >= sweep;
+		n += r->m.recv[i].queue == queue && !r->m.recv[i].done && !r->m.recv[i].lost &&
+		     r->sweep[i] >= sweep;
 	return n;
+}
+
+static unsigned int coming_to(const struct run *r, int queue)
+{
+	unsigned int sum = 0;
+
+	for (int n = 0; n < r->m.nlives; n++)
+		if (r->life[n].ep && model_queue(&r->m, n) == queue)
+			sum += model_coming(&r->m, n, false);
+	return sum;
 }
 
 /* Receives for what is still to come. */
 static void sweep(struct run *r, int n)
 {
 	struct step s = {.op = OP_RECV, .ep = (uint8_t)r->m.life[n].slot, .peer = ANY};
+	int queue = model_queue(&r->m, n);
 
+	if (r->m.life_of[s.ep] != n || stands(r, queue) != n)
+		return;
 	for (int i = 0; i < r->m.nmsgs; i++)
 		s.len = s.len < r->m.msg[i].len ? r->m.msg[i].len : s.len;
-	while (open_of(r, n, true) < model_coming(&r->m, n, false) && do_recv(r, &s, true))
+	while (open_of(r, queue, true) < coming_to(r, queue) && do_recv(r, &s, true))
 		;
 }
 
@@ -537,8 +644,9 @@ static bool settled(struct run *r, bool receives)
 	for (int n = 0; n < r->m.nlives; n++) {
 		if (!r->life[n].ep)
 			continue;
-		if (unfinished(r, n) || model_unanswered(&r->m, n) ||
-		    model_coming(&r->m, n, true) || (receives && open_of(r, n, false)))
+		if (unfinished(r, n) || model_unanswered(&r->m, n) || model_untold(&r->m, n) ||
+		    model_coming(&r->m, n, true) ||
+		    (receives && open_of(r, model_queue(&r->m, n), false)))
 			return false;
 	}
 	return true;
@@ -555,7 +663,8 @@ static void stuck(struct run *r, const char *what)
 				text + at, sizeof(text) - at,
 				" life %d: %llu sends, %u entries, %u messages, %u receives;", n,
 				(unsigned long long)unfinished(r, n), model_unanswered(&r->m, n),
-				model_coming(&r->m, n, true), open_of(r, n, false));
+				model_coming(&r->m, n, true),
+				open_of(r, model_queue(&r->m, n), false));
 	model_fail(&r->m, "hangs while %s; open:%s", what, text);
 }
 
@@ -568,7 +677,7 @@ static void wait_settled(struct run *r, bool receives)
 			for (int n = 0; n < r->m.nlives && !failed(r); n++)
 				if (r->life[n].ep)
 					sweep(r, n);
-		poll_all(r);
+		run_poll(r);
 		if (seconds() > r->end)
 			stuck(r, receives ? "receives are cancelled" : "all is received");
 	}
@@ -578,17 +687,20 @@ static void finish(struct run *r)
 {
 	uint64_t before;
 
-	poll_all(r);
+	run_poll(r);
 	/* Who is closed comes back: what waits for it gets there, or hears that it cannot. */
-	for (unsigned int i = 0; i < r->p->neps && !failed(r); i++)
+	for (unsigned int i = 0; i < r->p->neps && !failed(r) && !r->p->msg; i++)
 		if (r->m.life_of[i] == NOBODY)
-			do_restart(r, i);
+			do_restart(r, i, false);
+	/* Somebody has to hear of the end of shared receives. */
+	if (!failed(r) && r->p->msg && r->srx && stands(r, 0) == NOBODY)
+		do_restart(r, 0, false);
 	cancel_open(r, true);
 	wait_settled(r, false);
 	wait_settled(r, true);
 	before = r->read;
 	for (int i = 0; i < 3; i++)
-		poll_all(r);
+		run_poll(r);
 	if (!failed(r) && r->read != before)
 		model_fail(&r->m, "entries after the end");
 	for (int n = 0; n < r->m.nlives && !failed(r); n++) {
@@ -622,20 +734,30 @@ const char *run_program(struct run_env *env, const struct program *p)
 	r->p = p;
 	r->end = seconds() + env->patience_s;
 	model_begin(&r->m, p);
-	for (unsigned int i = 0; i < p->neps && !failed(r); i++)
-		open_ep(r, i, false);
-	for (unsigned int i = 0; i < p->neps && !failed(r); i++)
-		meet(r, &r->life[i]);
+	share(r);
+	if (p->msg)
+		run_listen(r);
+	for (unsigned int i = 0; i < p->neps && !failed(r); i += p->msg ? 2 : 1)
+		p->msg ? run_connect(r, i, false) : open_ep(r, i, false);
+	if (r->one_av && !failed(r))
+		meet(r, r->one_av);
+	for (unsigned int i = 0; i < p->neps && !failed(r) && !p->msg && !r->one_av; i++)
+		meet(r, r->life[i].av);
 	for (uint32_t i = 0; i < p->nsteps && !failed(r); i++)
 		do_step(r, &p->step[i]);
 	if (!failed(r))
 		finish(r);
 	for (int n = 0; n < r->m.nlives; n++)
 		if (r->life[n].ep)
-			close_ep(r, n);
+			run_close_ep(r, n);
 	look_again(r);
 	for (int n = 0; n < r->m.nlives; n++)
 		close_queues(r, &r->life[n]);
+	run_unlisten(r);
+	if (r->srx)
+		MUST(r, fi_close(&r->srx->fid));
+	if (r->one_av)
+		MUST(r, fi_close(&r->one_av->fid));
 	for (int i = 0; i < r->m.nmsgs; i++)
 		poison(r, i);
 	for (int i = 0; i < r->m.nrecvs; i++)

@@ -11,10 +11,14 @@
 
 #include "program.h"
 
-struct run_env {
+struct run_side {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
+};
+
+struct run_env {
+	struct run_side rdm, msg;
 	double patience_s; /* what has not ended by then hangs */
 };
 

@@ -39,7 +39,7 @@ lane_leaks() { suite plain leaks --num-processes 1; }
 # never frees what it starts with.
 lane_asan()
 {
-	step build asan --suite unit --suite sim --suite fuzz --suite prov --suite walk --suite mp \
+	step build asan --suite unit --suite sim --suite fuzz --suite prov --suite walk --suite mp --suite sample \
 		-Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false || return 1
 	export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
 	export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
@@ -49,6 +49,7 @@ lane_asan()
 	suite asan prov --timeout-multiplier 4 --num-processes 1
 	suite asan walk --timeout-multiplier 4 --num-processes 1
 	suite asan mp --timeout-multiplier 4 --num-processes 1
+	suite asan sample --timeout-multiplier 4 --num-processes 1
 	unset ASAN_OPTIONS UBSAN_OPTIONS
 }
 
