@@ -11,6 +11,7 @@ import socket
 import pytest
 
 import pcapng
+import telemetry
 from conftest import PROVIDER
 from links import ip
 from proc import wait_until
@@ -43,23 +44,6 @@ def test_ping_is_answered(make_link, perf, runner):
     assert server.running(), str(server)
 
 
-def telemetry(directory, command):
-    """One question on DPDK's telemetry socket, as dpdk-telemetry.py asks it; None: nobody there."""
-    for name in sorted(os.listdir(directory)) if os.path.isdir(directory) else ():
-        if not name.startswith('dpdk_telemetry.v2'):
-            continue
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
-            peer.settimeout(60)
-            try:
-                peer.connect(os.path.join(directory, name))
-                json.loads(peer.recv(1024))  # the greeting
-                peer.send(command.encode())
-                return json.loads(peer.recv(1 << 20))
-            except ConnectionRefusedError:
-                pass  # left behind by a killed process
-    return None
-
-
 def test_telemetry_shows_the_counters(make_link, perf):
     """All that DPDK's own script lists below /pmf/ answers, and the figures are those of the run."""
     if os.geteuid() != 0:
@@ -70,9 +54,9 @@ def test_telemetry_shows_the_counters(make_link, perf):
     server = perf(a, '--listen', '--forever', env={'FI_PMF_EAL': f'--file-prefix={prefix}'})
     client = perf(b, '--peer', a.address, '--mode', 'rate', '--size', '64', '--count', '10000')
     assert client.wait(60) == 0, f'{server}\n{client}'
-    listed = [name for name in telemetry(directory, '/')['/'] if name.startswith('/pmf/')]
+    listed = [name for name in telemetry.ask(directory, '/')['/'] if name.startswith('/pmf/')]
     assert listed, str(server)
-    answers = {name: telemetry(directory, name)[name] for name in listed}
+    answers = {name: telemetry.ask(directory, name)[name] for name in listed}
     figures = [int(n) for n in re.findall(r': (\d+)', json.dumps(answers))]
     assert any(n >= 10000 for n in figures), answers
 

@@ -43,9 +43,11 @@ uint16_t pmf_queue_rx(struct pmf_queue *q, struct rte_mbuf **m, uint16_t n, pmf_
 		bytes += m[i]->pkt_len;
 	q->stats.rx_frames += got;
 	q->stats.rx_bytes += bytes;
-	if (got < n && !rte_ring_empty(q->loop))
+	if (got < n && !rte_ring_empty(q->loop)) {
 		got = (uint16_t)(got + rte_ring_sc_dequeue_burst(q->loop, (void **)(m + got),
 								 (unsigned int)(n - got), NULL));
+		pmf_tsan_take(q->loop);
+	}
 	if (pmf_unlikely(q->capture != NULL) && got)
 		pmf_capture_frames(q, m, got, false);
 	if (pmf_unlikely(q->faults != NULL))
@@ -74,7 +76,7 @@ static bool l4_vouched(const struct rte_mbuf *m)
 /* What is no datagram to an endpoint changes tables of queue 0: it goes there. */
 static bool hand_over(struct pmf_queue *q, uint16_t to, struct rte_mbuf *m)
 {
-	if (rte_ring_enqueue(q->port->queue[to].loop, m) != 0)
+	if (!pmf_loop_put(&q->port->queue[to], m))
 		return drop(m, &q->stats.loop_full);
 	q->stats.rx_steered++;
 	return false;

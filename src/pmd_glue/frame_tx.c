@@ -162,7 +162,7 @@ static void send_local(struct pmf_queue *q, struct rte_mbuf *m, uint8_t *udp)
 
 	pmf_put16(udp + 6, 0xffff);
 	m->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_GOOD;
-	if (rte_ring_enqueue(to->loop, m) != 0) {
+	if (!pmf_loop_put(to, m)) {
 		q->stats.loop_full++;
 		rte_pktmbuf_free(m);
 		return;
@@ -233,7 +233,7 @@ static void send_copy(struct pmf_queue *q, const struct rte_mbuf *m)
 		return;
 	}
 	copy->ol_flags = RTE_MBUF_F_RX_L4_CKSUM_GOOD;
-	if (rte_ring_enqueue(q->loop, copy) == 0) {
+	if (pmf_loop_put(q, copy)) {
 		q->stats.loop_frames++;
 		return;
 	}

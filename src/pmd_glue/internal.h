@@ -8,6 +8,7 @@
 #define PMF_PMD_INTERNAL_H
 
 #include "pmd_glue/frame.h"
+#include "pmf_tsan.h"
 
 enum {
 	ETH_LEN = 14,
@@ -126,6 +127,14 @@ static inline bool pmf_owns_ip6(const struct pmf_port *port, const uint8_t *ip6)
 static inline bool pmf_owns_ip4(const struct pmf_port *port, const uint8_t *ip4)
 {
 	return port->conf.v4.set && memcmp(ip4, port->conf.v4.addr.ip + 12, 4) == 0;
+}
+
+/** A frame for queue @p to, whose engine takes it as one that came in. Any thread. @return false:
+ * no room */
+static inline bool pmf_loop_put(struct pmf_queue *to, struct rte_mbuf *m)
+{
+	pmf_tsan_give(to->loop);
+	return rte_ring_enqueue(to->loop, m) == 0;
 }
 
 static inline uint16_t pmf_l2_len(const struct pmf_port *port)

@@ -331,6 +331,7 @@ void pmf_neigh_hold(struct pmf_queue *q, uint16_t index, struct rte_mbuf *m, pmf
 	pthread_mutex_lock(&t->lock);
 	t->e[index].users++; /* the path that sends it is one already */
 	pthread_mutex_unlock(&t->lock);
+	pmf_tsan_give(t->handoff);
 	if (rte_ring_enqueue(t->handoff, m) != 0) {
 		q->stats.tx_no_neigh++;
 		rte_pktmbuf_free(m);
@@ -457,8 +458,10 @@ static void handoff_drain(struct pmf_queue *q, pmf_ns_t now)
 	void *m;
 
 	while (rte_ring_dequeue(t->handoff, &m) == 0) {
-		const uint16_t index = (uint16_t)((struct rte_mbuf *)m)->hash.usr;
+		uint16_t index;
 
+		pmf_tsan_take(t->handoff);
+		index = (uint16_t)((struct rte_mbuf *)m)->hash.usr;
 		hold_here(q, &t->e[index], m, now);
 		pmf_neigh_put(q, index);
 	}
