@@ -67,6 +67,15 @@ static void announce(uint64_t n)
 		_exit(3);
 }
 
+/* @return the exit code of a run that ended with @p why, or NULL: well so far */
+static int report(struct run_env *env, const char *why)
+{
+	if (!why)
+		return run_close(env) ? 1 : 0;
+	fprintf(stderr, "%s\n", why);
+	return 1;
+}
+
 static int work(const struct options *o)
 {
 	struct run_env env = {.patience_s = o->patience_s};
@@ -80,11 +89,7 @@ static int work(const struct options *o)
 		program_make(&p, seed_of(o->seed, i), &o->mix);
 		why = run_program(&env, &p);
 	}
-	if (why)
-		fprintf(stderr, "%s\n", why);
-	else if (run_close(&env))
-		return 1;
-	return why ? 1 : 0;
+	return report(&env, why);
 }
 
 static int replay(const struct options *o)
@@ -106,12 +111,7 @@ static int replay(const struct options *o)
 	}
 	if (run_open(&env))
 		return 2;
-	why = run_program(&env, &p);
-	if (why)
-		fprintf(stderr, "%s\n", why);
-	else if (run_close(&env))
-		return 1;
-	return why ? 1 : 0;
+	return report(&env, run_program(&env, &p));
 }
 
 /* ---- children ---- */

@@ -28,7 +28,8 @@ lane_debian13()
 lane_debian13_long()
 {
 	guest_packages=("${test_packages[@]}")
-	guest_lanes build unit sim fuzz prov mp install dts sim_long prov_long mp_long dts_long
+	guest_lanes build unit sim fuzz prov model mp install dts sim_long prov_long model_long mp_long \
+		dts_long
 }
 
 # Runs lanes $@ in Debian 13 with guest_packages installed, and adds what they count.

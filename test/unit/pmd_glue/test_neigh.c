@@ -64,6 +64,29 @@ static bool next_is(const uint8_t mac[6], uint8_t byte)
 	       f.b[42] == byte && frame_sums_ok(&f);
 }
 
+/* A port, and byte 1 waiting at 1 for who has been asked for. */
+static struct pmf_path asked(void)
+{
+	struct pmf_path path;
+	struct frame f;
+
+	port_test_open(TEST_DEV, NULL);
+	path = path_to("10.99.0.2");
+	send_byte(&path, 1, 1);
+	CU_ASSERT_TRUE(port_test_tx(&f) && is_arp_request(&f, "10.99.0.2"));
+	return path;
+}
+
+/* And answered at 2: the byte has left for peer_mac. */
+static struct pmf_path met(void)
+{
+	struct pmf_path path = asked();
+
+	answer(peer_mac, "10.99.0.2", 2);
+	CU_ASSERT_TRUE(next_is(peer_mac, 1));
+	return path;
+}
+
 static void test_frames_wait_for_the_answer(void)
 {
 	struct pmf_path path;
@@ -183,15 +206,9 @@ static void test_unasked_answers_change_nothing(void)
 /* A peer that restarted has a new MAC address, and says so; it is asked before it is believed. */
 static void test_new_address_is_verified(void)
 {
-	struct pmf_path path;
+	struct pmf_path path = met();
 	struct frame f;
 
-	port_test_open(TEST_DEV, NULL);
-	path = path_to("10.99.0.2");
-	send_byte(&path, 1, 1);
-	CU_ASSERT_TRUE(port_test_tx(&f));
-	answer(peer_mac, "10.99.0.2", 2);
-	CU_ASSERT_TRUE(next_is(peer_mac, 1));
 	f = frame_arp(1, other_mac, "10.99.0.2", NULL, "10.99.0.2"); /* gratuitous */
 	CU_ASSERT_FALSE(port_test_rx(&f, 1000 * MS));
 	CU_ASSERT_TRUE_FATAL(port_test_tx(&f));
@@ -222,13 +239,9 @@ static void test_request_for_us_teaches_what_is_unknown(void)
 
 static void test_announcement_hastens_the_request(void)
 {
-	struct pmf_path path;
 	struct frame f;
 
-	port_test_open(TEST_DEV, NULL);
-	path = path_to("10.99.0.2");
-	send_byte(&path, 1, 1);
-	CU_ASSERT_TRUE(port_test_tx(&f));
+	asked();
 	f = frame_arp(1, peer_mac, "10.99.0.2", NULL, "10.99.0.2");
 	CU_ASSERT_FALSE(port_test_rx(&f, 2));
 	CU_ASSERT_TRUE_FATAL(port_test_tx(&f));
@@ -240,16 +253,10 @@ static void test_announcement_hastens_the_request(void)
 
 static void test_old_entries_are_probed_when_used(void)
 {
-	struct pmf_path path;
+	struct pmf_path path = met();
 	struct frame f;
 	pmf_ns_t t;
 
-	port_test_open(TEST_DEV, NULL);
-	path = path_to("10.99.0.2");
-	send_byte(&path, 1, 1);
-	CU_ASSERT_TRUE(port_test_tx(&f));
-	answer(peer_mac, "10.99.0.2", 2);
-	CU_ASSERT_TRUE(next_is(peer_mac, 1));
 	/* Nobody sends: nobody asks. */
 	t = 31 * PMF_NS_PER_S;
 	tick(t);
@@ -270,17 +277,11 @@ static void test_old_entries_are_probed_when_used(void)
 
 static void test_silent_neighbour_is_given_up(void)
 {
-	struct pmf_path path;
+	struct pmf_path path = met();
 	struct frame f;
 	pmf_ns_t t = 31 * PMF_NS_PER_S;
 	unsigned int alone = 0, all = 0;
 
-	port_test_open(TEST_DEV, NULL);
-	path = path_to("10.99.0.2");
-	send_byte(&path, 1, 1);
-	CU_ASSERT_TRUE(port_test_tx(&f));
-	answer(peer_mac, "10.99.0.2", 2);
-	CU_ASSERT_TRUE(next_is(peer_mac, 1));
 	tick(t);
 	send_byte(&path, 2, t);
 	CU_ASSERT_TRUE(next_is(peer_mac, 2));
@@ -342,13 +343,9 @@ static void test_static_entries_stand(void)
 
 static void test_link_up_asks_again(void)
 {
-	struct pmf_path path;
 	struct frame f;
 
-	port_test_open(TEST_DEV, NULL);
-	path = path_to("10.99.0.2");
-	send_byte(&path, 1, 1);
-	CU_ASSERT_TRUE(port_test_tx(&f));
+	asked();
 	tick(200 * MS);
 	CU_ASSERT_TRUE(port_test_tx(&f));
 	pmf_neigh_kick(q, 201 * MS);
@@ -432,15 +429,9 @@ static void answer_stranger(unsigned int i, pmf_ns_t now)
 static void test_strangers_leave_room(void)
 {
 	unsigned int free_before;
-	struct pmf_path path;
+	struct pmf_path path = met();
 	struct frame f;
 
-	port_test_open(TEST_DEV, NULL);
-	path = path_to("10.99.0.2");
-	send_byte(&path, 1, 1);
-	CU_ASSERT_TRUE(port_test_tx(&f));
-	answer(peer_mac, "10.99.0.2", 2);
-	CU_ASSERT_TRUE(next_is(peer_mac, 1));
 	free_before = rte_mempool_avail_count(q->tx_pool);
 	for (unsigned int i = 0; i < 20 * PMF_NEIGH_MAX; i++)
 		answer_stranger(i, 3 + i);
