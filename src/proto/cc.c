@@ -166,7 +166,8 @@ static void reckon(struct pmf_cc *cc)
 	set_target(cc);
 }
 
-void pmf_cc_round(struct pmf_cc *cc, pmf_ns_t base, pmf_ns_t now)
+/* Of its own, as what is due by the clock: see engine.c. */
+__attribute__((noinline)) void pmf_cc_round(struct pmf_cc *cc, pmf_ns_t base, pmf_ns_t now)
 {
 	if (unchanged(cc, base)) {
 		cc->queue = cc->least;

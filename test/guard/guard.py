@@ -21,7 +21,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 COUNTS = HERE / "counts.json"
-TOLERANCE = 0.05
+TOLERANCE = 0.04
 TRIES = 3
 NOT_COUNTED = ("tick", "run_timers", "pmf_cc_round")
 SKIPPED = 77  # as meson understands it
