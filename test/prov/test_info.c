@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define GROUP "239.1.2.3"
@@ -95,6 +96,75 @@ static void test_E7_getinfo_starts_and_prints_nothing(void)
 	close(out);
 	close(pipe_fd[0]);
 	close(pipe_fd[1]);
+}
+
+/* This program again, which asks once and says nothing: what comes on stderr is the provider's. */
+static void ask(void)
+{
+	struct fi_info *hints = usual_hints(0), *info;
+	int rc = info_of(NULL, NULL, 0, hints, &info);
+
+	_exit(rc == -FI_ENODATA ? 1 : rc ? 2 : 0);
+}
+
+/* @return its exit code; @p err what it said, as far as there is room */
+static int asked(const char *port, const char *level, char *err, size_t len)
+{
+	char path[512], command[1024];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	FILE *out;
+	size_t got;
+	int status;
+
+	CU_ASSERT_FATAL(n > 0);
+	path[n] = '\0';
+	snprintf(command, sizeof(command),
+		 "FX_ASK=1 FI_PMF_HUGEPAGES=off FI_PMF_PORT='%s' %s '%s' what_is_missing 2>&1 "
+		 ">/dev/null",
+		 port, level, path);
+	out = popen(command, "r");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+	got = fread(err, 1, len - 1, out);
+	err[got] = '\0';
+	status = pclose(out);
+	CU_ASSERT(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void test_E7_what_is_missing_is_said_in_the_log_alone(void)
+{
+	static const char pci[] = "0000:03:00.0 10.99.0.1/24", ring[] = "net_ring0 10.99.0.1/24";
+	static const char warn[] = "FI_LOG_LEVEL=warn FI_LOG_PROV=pmf";
+	char err[4096];
+
+	if (getenv("FX_ASK"))
+		ask();
+	CU_ASSERT_EQUAL(asked("", "", err, sizeof(err)), 1);
+	CU_ASSERT_STRING_EQUAL(err, "");
+	CU_ASSERT_EQUAL(asked("", warn, err, sizeof(err)), 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(err, "FI_PMF_PORT"));
+	/* without hugepages only what cannot do without */
+	CU_ASSERT_EQUAL(asked(pci, warn, err, sizeof(err)), 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(err, "hugepages"));
+	CU_ASSERT_EQUAL(asked(ring, warn, err, sizeof(err)), 0);
+	CU_ASSERT_PTR_NULL(strstr(err, ":pmf:")); /* the library has its say */
+}
+
+/* F3: each of the two as it is asked for. */
+static void test_F3_progress_models_are_told(void)
+{
+	static const enum fi_progress models[] = {FI_PROGRESS_MANUAL, FI_PROGRESS_AUTO};
+	struct fi_info *hints = usual_hints(0), *info;
+
+	for (int i = 0; i < 4; i++) {
+		hints->domain_attr->control_progress = models[i & 1];
+		hints->domain_attr->data_progress = models[i / 2];
+		CU_ASSERT_EQUAL_FATAL(info_of(NULL, NULL, 0, hints, &info), 0);
+		CU_ASSERT_EQUAL(info->domain_attr->control_progress, models[i & 1]);
+		CU_ASSERT_EQUAL(info->domain_attr->data_progress, models[i / 2]);
+		fi_freeinfo(info);
+	}
+	fi_freeinfo(hints);
 }
 
 static void test_F6_names(void)
@@ -569,6 +639,8 @@ static void test_F6_traffic_classes_on_the_wire(void)
 static const struct fx_test tests[] = {
 	FX_TEST(test_E7_nothing_without_a_port),
 	FX_TEST(test_E7_getinfo_starts_and_prints_nothing),
+	FX_TEST(test_E7_what_is_missing_is_said_in_the_log_alone),
+	FX_TEST(test_F3_progress_models_are_told),
 	FX_TEST(test_F6_names),
 	FX_TEST(test_F6_node_and_service),
 	FX_TEST(test_F6_nodes_that_are_not_there),

@@ -230,6 +230,37 @@ static void test_E3_close_with_operations_outstanding(void)
 	free(rx);
 }
 
+/* A message is coming into it: no entry, and not a byte more. */
+static void test_E3_a_receive_that_is_being_filled(void)
+{
+	enum { LEN = 16 << 20 };
+	char *tx = malloc(LEN), *rx = calloc(1, LEN);
+	struct fx f;
+	double end;
+
+	fx_open(&f, NULL);
+	memset(tx, 1, LEN);
+	CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, LEN, NULL, FI_ADDR_UNSPEC, rx), 0);
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, LEN, NULL, f.a.b, tx), 0);
+	end = fx_now_ms() + FX_MS;
+	while (fx_peek(rx) != 1 && fx_now_ms() < end)
+		fi_cq_read(f.a.txcq, NULL, 0);
+	CU_ASSERT_EQUAL(fx_peek(rx), 1);
+	CU_ASSERT_EQUAL(fx_peek(rx + LEN - 1), 0);
+	CU_ASSERT_EQUAL(fi_close(&f.b.ep->fid), 0);
+	memset(rx, 0x5a, LEN);
+	CU_ASSERT(fx_stays_empty(&f, f.b.rxcq));
+	for (int i = 0; i < LEN; i++)
+		CU_ASSERT_EQUAL_FATAL(rx[i], 0x5a);
+	CU_ASSERT_EQUAL(fi_close(&f.b.av->fid), 0);
+	CU_ASSERT_EQUAL(fi_close(&f.b.txcq->fid), 0);
+	CU_ASSERT_EQUAL(fi_close(&f.b.rxcq->fid), 0);
+	memset(&f.b, 0, sizeof(f.b));
+	fx_close(&f);
+	free(tx);
+	free(rx);
+}
+
 static void test_E3_entries_in_the_queue_stay_readable(void)
 {
 	char tx[4] = "abc", rx[4];
@@ -631,6 +662,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_E2_nothing_is_replayed),
 	FX_TEST(test_E2_the_new_one_is_heard),
 	FX_TEST(test_E3_close_with_operations_outstanding),
+	FX_TEST(test_E3_a_receive_that_is_being_filled),
 	FX_TEST(test_E3_entries_in_the_queue_stay_readable),
 	FX_TEST(test_E3_what_was_injected_still_arrives),
 	FX_TEST(test_E3_closing_while_the_process_exits),

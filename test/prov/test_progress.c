@@ -25,11 +25,13 @@ static void test_F3_auto_needs_no_call(void)
 	struct fx_opt opt = {.auto_progress = true, .counters = true};
 	enum { LEN = 300000 };
 	char *tx = malloc(LEN), *rx = malloc(LEN);
+	uint64_t rescues;
 	struct fx_comp c;
 	struct fx f;
 	double end;
 
 	fx_open(&f, &opt);
+	rescues = fx_stat(&f, "engine:0", "rescues");
 	fx_fill(tx, LEN, 3);
 	rx[LEN - 1] = (char)~tx[LEN - 1];
 	CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, LEN, NULL, FI_ADDR_UNSPEC, rx), 0);
@@ -38,6 +40,8 @@ static void test_F3_auto_needs_no_call(void)
 	while (fx_peek(&rx[LEN - 1]) != tx[LEN - 1] && fx_now_ms() < end)
 		nap();
 	CU_ASSERT_EQUAL(fx_peek(&rx[LEN - 1]), tx[LEN - 1]);
+	/* nor does it take the helper, which looks once a millisecond: peers see no stall */
+	CU_ASSERT_EQUAL(fx_stat(&f, "engine:0", "rescues"), rescues);
 	FX_WAIT_OK(&f, f.a.txcq, tx, &c);
 	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
 	CU_ASSERT(fx_same(rx, LEN, 3));
@@ -295,6 +299,170 @@ static void test_F4_each_level(void)
 	with_threading(FI_THREAD_ENDPOINT);
 }
 
+/* One thread sends on a and reads its queue, another posts on b and reads that: what each level
+ * allows, FI_THREAD_DOMAIN apart. */
+struct pair {
+	struct fx f;
+	_Atomic bool late, bad;
+};
+
+enum { PAIR_MESSAGES = 3000 };
+
+static void *pair_sender(void *arg)
+{
+	struct pair *p = arg;
+	double end = fx_now_ms() + 3 * FX_MS;
+	struct fi_cq_data_entry e[8];
+	uint32_t n = 0, done = 0;
+	static uint32_t tx[64];
+
+	while (done < PAIR_MESSAGES && !p->late) {
+		ssize_t got;
+
+		if (n < PAIR_MESSAGES && n - done < 64) {
+			tx[n % 64] = n;
+			n += fi_send(p->f.a.ep, &tx[n % 64], 4, NULL, p->f.a.b, NULL) == 0;
+		}
+		got = fi_cq_read(p->f.a.txcq, e, 8);
+		done += got > 0 ? (uint32_t)got : 0;
+		p->late |= fx_now_ms() > end;
+	}
+	return NULL;
+}
+
+static void *pair_receiver(void *arg)
+{
+	struct pair *p = arg;
+	double end = fx_now_ms() + 3 * FX_MS;
+	struct fi_cq_data_entry e;
+	uint32_t posted = 0, got = 0;
+	static uint32_t rx[64];
+
+	while (got < PAIR_MESSAGES && !p->late) {
+		if (posted < PAIR_MESSAGES && posted - got < 64)
+			posted += fi_recv(p->f.b.ep, &rx[posted % 64], 4, NULL, FI_ADDR_UNSPEC,
+					  NULL) == 0;
+		if (fi_cq_read(p->f.b.rxcq, &e, 1) == 1) {
+			p->bad |= rx[got % 64] != got;
+			got++;
+		}
+		p->late |= fx_now_ms() > end;
+	}
+	return NULL;
+}
+
+static void pair_of_threads(enum fi_threading threading, bool auto_progress)
+{
+	struct fx_opt opt = {.threading = threading, .auto_progress = auto_progress};
+	struct pair *p = calloc(1, sizeof(*p));
+	pthread_t thread[2];
+
+	fx_open(&p->f, &opt);
+	pthread_create(&thread[0], NULL, pair_sender, p);
+	pthread_create(&thread[1], NULL, pair_receiver, p);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	CU_ASSERT_FALSE(p->late);
+	CU_ASSERT_FALSE(p->bad);
+	fx_close(&p->f);
+	free(p);
+}
+
+static void test_F4_a_thread_for_each_endpoint(void)
+{
+	static const enum fi_threading levels[] = {FI_THREAD_SAFE, FI_THREAD_FID,
+						   FI_THREAD_COMPLETION, FI_THREAD_ENDPOINT};
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		pair_of_threads(levels[i], false);
+		pair_of_threads(levels[i], true);
+	}
+}
+
+/* Control calls are safe from any thread at every level. */
+struct controls {
+	struct fx f;
+	struct fid_av *av; /* no endpoint's */
+	_Atomic unsigned int next, bad;
+};
+
+static unsigned int insert_and_remove(struct controls *w, const char *name)
+{
+	char out[16];
+	size_t len = sizeof(out);
+	fi_addr_t addr;
+
+	if (fi_av_insert(w->av, name, 1, &addr, 0, NULL) != 1)
+		return 1;
+	if (fi_av_lookup(w->av, addr, out, &len) || memcmp(out, name, 16))
+		return 1;
+	return fi_av_remove(w->av, &addr, 1, 0) != 0;
+}
+
+static unsigned int open_and_close(struct controls *w)
+{
+	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_DATA};
+	struct fid_ep *ep;
+	struct fid_cq *cq;
+	struct fid_mr *mr;
+	char buf[64];
+
+	if (fi_cq_open(w->f.domain, &cq_attr, &cq, NULL) ||
+	    fi_endpoint(w->f.domain, w->f.info, &ep, NULL) ||
+	    fi_mr_reg(w->f.domain, buf, sizeof(buf), FI_SEND, 0, 0, 0, &mr, NULL))
+		return 1;
+	if (fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV) || fi_ep_bind(ep, &w->f.a.av->fid, 0) ||
+	    fi_enable(ep))
+		return 1;
+	return fi_close(&ep->fid) || fi_close(&cq->fid) || fi_close(&mr->fid);
+}
+
+static void *control(void *arg)
+{
+	struct controls *w = arg;
+	unsigned int mine = atomic_fetch_add(&w->next, 1);
+	char name[16];
+
+	memcpy(name, w->f.b.name, 16);
+	for (unsigned int i = 0; i < 3000 && !w->bad; i++) {
+		name[2] = (char)(mine + 1); /* ports of its own */
+		name[3] = (char)i;
+		atomic_fetch_add(&w->bad, insert_and_remove(w, name));
+		if (i % 128 == 0)
+			atomic_fetch_add(&w->bad, open_and_close(w));
+	}
+	return NULL;
+}
+
+static void control_calls(enum fi_threading threading)
+{
+	struct fx_opt opt = {.threading = threading, .tx_size = 8, .rx_size = 8};
+	struct controls *w = calloc(1, sizeof(*w));
+	struct fi_av_attr attr = {.type = FI_AV_TABLE};
+	pthread_t thread[4];
+	fi_addr_t addr;
+
+	fx_open(&w->f, &opt);
+	CU_ASSERT_EQUAL_FATAL(fi_av_open(w->f.domain, &attr, &w->av, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_create(&thread[i], NULL, control, w);
+	for (int i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	CU_ASSERT_EQUAL(w->bad, 0);
+	/* and nothing is left of it */
+	CU_ASSERT_EQUAL(fi_av_insert(w->av, w->f.b.name, 1, &addr, 0, NULL), 1);
+	CU_ASSERT_EQUAL(addr, 0);
+	CU_ASSERT_EQUAL(fi_close(&w->av->fid), 0);
+	fx_close(&w->f);
+	free(w);
+}
+
+static void test_F4_control_calls_from_several_threads(void)
+{
+	control_calls(FI_THREAD_SAFE);
+	control_calls(FI_THREAD_DOMAIN);
+}
+
 /* Addresses come and go in one thread while another sends. */
 static void *churn(void *arg)
 {
@@ -428,6 +596,8 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_F3_manual_a_program_that_polls_is_left_alone),
 	FX_TEST(test_F4_four_threads_on_two_endpoints_and_one_queue),
 	FX_TEST(test_F4_each_level),
+	FX_TEST(test_F4_a_thread_for_each_endpoint),
+	FX_TEST(test_F4_control_calls_from_several_threads),
 	FX_TEST(test_F4_control_calls_beside_data),
 	FX_TEST(test_several_domains_share_a_port),
 	FX_TEST(test_statistics),
