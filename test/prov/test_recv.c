@@ -207,6 +207,37 @@ static void test_C2_a_flood_holds_the_sender_only(void)
 	free(rx);
 }
 
+/* What is kept of one peer has a bound of its own: docs/reliability.md. */
+static void test_C2_one_peer_is_kept_up_to_its_credit(void)
+{
+	enum { LEN = 8192, N = 1024, CREDIT = 1 << 20 };
+	struct fx_opt opt = {.tx_size = N};
+	char *tx = malloc(LEN), *rx = malloc(LEN);
+	unsigned int sent = 0, kept = 0, got = 0;
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, &opt);
+	fx_fill(tx, LEN, 1);
+	while (sent < N && fi_send(f.a.ep, tx, LEN, NULL, f.a.b, tx) == 0)
+		sent++;
+	CU_ASSERT_EQUAL(sent, N);
+	/* their entries say that b holds them */
+	while (kept < sent && !fx_stays_empty(&f, f.a.txcq))
+		kept++;
+	CU_ASSERT(kept > 0);
+	CU_ASSERT(kept <= CREDIT / LEN);
+	for (; got < sent; got++) {
+		CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, LEN, NULL, FI_ADDR_UNSPEC, rx), 0);
+		FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+	}
+	for (; kept < sent; kept++)
+		FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	fx_close(&f);
+	free(tx);
+	free(rx);
+}
+
 /* Messages of all sizes, some receives posted before and some after: matched in sending order. */
 static void test_C3_sending_order_whatever_the_sizes(void)
 {
@@ -370,6 +401,45 @@ static void test_C7_nothing_is_written_after_the_entry(void)
 	free(rx);
 }
 
+/* The provider's thread writes, this one looks: at the queue, and every other time at the counter.
+ */
+static void test_C7_the_bytes_are_there_with_the_entry(void)
+{
+	enum { LEN = 8000, N = 2000 };
+	struct fx_opt opt = {.auto_progress = true, .counters = true};
+	char *tx = malloc(LEN), *rx = malloc(LEN);
+	struct fi_cq_data_entry e;
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, &opt);
+	for (unsigned int i = 0; i < N; i++) {
+		double end = fx_now_ms() + FX_MS;
+		ssize_t n = -FI_EAGAIN;
+
+		fx_fill(tx, LEN, i);
+		rx[LEN - 1] = (char)~tx[LEN - 1];
+		CU_ASSERT_EQUAL_FATAL(fi_recv(f.b.ep, rx, LEN, NULL, FI_ADDR_UNSPEC, rx), 0);
+		CU_ASSERT_EQUAL_FATAL(fi_send(f.a.ep, tx, LEN, NULL, f.a.b, tx), 0);
+		if (i % 2)
+			while (fi_cntr_read(f.b.rxcntr) <= i && fx_now_ms() < end)
+				;
+		else
+			while ((n = fi_cq_read(f.b.rxcq, &e, 1)) == -FI_EAGAIN && fx_now_ms() < end)
+				;
+		CU_ASSERT_EQUAL_FATAL(rx[LEN - 1], tx[LEN - 1]);
+		CU_ASSERT_FATAL(fx_same(rx, LEN, i));
+		if (i % 2)
+			FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
+		else
+			CU_ASSERT_EQUAL_FATAL(n, 1);
+		FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	}
+	fx_close(&f);
+	free(tx);
+	free(rx);
+}
+
 static const struct fx_test tests[] = {
 	FX_TEST(test_A7_receives_take_messages_in_posting_order),
 	FX_TEST(test_A8_recvv_scatters_in_order),
@@ -378,6 +448,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_C1_a_large_message_is_cut),
 	FX_TEST(test_C2_messages_wait_for_their_receive),
 	FX_TEST(test_C2_a_flood_holds_the_sender_only),
+	FX_TEST(test_C2_one_peer_is_kept_up_to_its_credit),
 	FX_TEST(test_C3_sending_order_whatever_the_sizes),
 	FX_TEST(test_C5_cancel_ends_a_receive_once),
 	FX_TEST(test_C5_one_of_several_with_that_context),
@@ -385,5 +456,6 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_C5_cancel_under_selective_completion),
 	FX_TEST(test_C5_sends_are_not_cancelled),
 	FX_TEST(test_C7_nothing_is_written_after_the_entry),
+	FX_TEST(test_C7_the_bytes_are_there_with_the_entry),
 };
 FX_MAIN("receiving")
