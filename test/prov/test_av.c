@@ -264,19 +264,28 @@ static void test_C8_address_formats(void)
 	exchange_with(FI_ADDR_STR);
 }
 
+/* Of a source that the vector does not hold any more (C6). */
 static void test_E4_a_removed_peer_still_comes_through(void)
 {
+	struct fx_opt opt = {.caps = FI_MSG | FI_SOURCE};
 	char tx[4] = "abc", rx[4];
+	struct fi_cq_data_entry e;
 	struct fx_comp c;
+	fi_addr_t src;
 	struct fx f;
 
-	fx_open(&f, NULL);
-	CU_ASSERT_EQUAL(fi_av_remove(f.b.av, &f.b.a, 1, 0), 0);
+	fx_open(&f, &opt);
+	for (int removed = 0; removed < 2; removed++) {
+		if (removed)
+			CU_ASSERT_EQUAL(fi_av_remove(f.b.av, &f.b.a, 1, 0), 0);
+		CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, 4, NULL, FI_ADDR_UNSPEC, rx), 0);
+		CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 4, NULL, f.a.b, tx), 0);
+		src = 12345;
+		CU_ASSERT_EQUAL_FATAL(FX_RETRY(&f, fi_cq_readfrom(f.b.rxcq, &e, 1, &src)), 1);
+		CU_ASSERT_EQUAL(src, removed ? FI_ADDR_NOTAVAIL : f.b.a);
+		FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	}
 	CU_ASSERT_EQUAL(fi_send(f.b.ep, tx, 4, NULL, f.b.a, tx), -FI_EINVAL);
-	CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, 4, NULL, FI_ADDR_UNSPEC, rx), 0);
-	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 4, NULL, f.a.b, tx), 0);
-	FX_WAIT_OK(&f, f.b.rxcq, rx, &c);
-	FX_WAIT_OK(&f, f.a.txcq, tx, &c);
 	fx_close(&f);
 }
 
@@ -358,6 +367,10 @@ static void test_E4_posted_sends_go_to_the_removed_peer(void)
 	CU_ASSERT(fx_stays_empty(&f, third.rxcq));
 	for (int i = 0; i < N; i++)
 		FX_WAIT_OK(&f, f.b.rxcq, rx[i], &c);
+	/* and those that are posted now for who has it now */
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, tx, 4, NULL, addr, tx), 0);
+	FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+	FX_WAIT_OK(&f, third.rxcq, other, &c);
 	fx_ep_close(&third);
 	fx_close(&f);
 }
@@ -376,7 +389,7 @@ static fi_addr_t source_of_next(struct fx *f)
 /* Kept messages, one of an endpoint that is gone, do not get the next peer's address. */
 static void test_E4_kept_messages_forget_a_removed_peer(void)
 {
-	struct fx_opt opt = {.caps = FI_MSG};
+	struct fx_opt opt = {.caps = FI_MSG | FI_SOURCE};
 	struct fx_ep third = {0};
 	char tx[4] = "abc", name[128];
 	struct fx_comp c;
