@@ -6,6 +6,9 @@
  */
 #include "fx.h"
 
+/* Later headers deprecate some of what is tested here. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 #define CAPS (FI_MSG | FI_DIRECTED_RECV | FI_SOURCE)
 #define NKEYS 3
 
@@ -418,6 +421,85 @@ static void test_B11_av_inserting_and_looking_up_keys(void)
 	fx_close_domain(&f);
 }
 
+/* Packets name a key by 16 bits; these two have the same ones (without FI_PMF_ENCRYPT). */
+static void test_B11_av_keys_that_packets_cannot_tell_apart(void)
+{
+	static const char one[] = "a key 201", other[] = "a key 581";
+	fi_addr_t key, none = FI_ADDR_NOTAVAIL, peer;
+	char in[16] = "";
+	struct keyed k;
+
+	open_keyed(&k, CAPS, 1, 1, 0);
+	key = add_key(k.f.a.av, one);
+	CU_ASSERT_EQUAL(fi_av_insert_auth_key(k.f.a.av, other, strlen(other), &none, 0),
+			-FI_EINVAL);
+	CU_ASSERT_EQUAL(none, FI_ADDR_NOTAVAIL);
+	/* what is there is as it was */
+	CU_ASSERT_EQUAL(add_key(k.f.a.av, one), key);
+	peer = add_peer(k.f.a.av, k.f.b.name, key);
+	CU_ASSERT_EQUAL(fi_recv(k.f.b.ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, in), 0);
+	say(&k, &k.f.a, k.a.b[0], "still");
+	heard(&k, &k.f.b, in, "still", k.b.a[0]);
+	/* gone with all that holds it, the first leaves its place to the other */
+	CU_ASSERT_EQUAL(fi_av_remove(k.f.a.av, &peer, 1, 0), 0);
+	for (int i = 0; i < 2; i++)
+		CU_ASSERT_EQUAL(fi_av_remove(k.f.a.av, &key, 1, FI_AUTH_KEY), 0);
+	add_key(k.f.a.av, other);
+	close_keyed(&k);
+}
+
+/* FI_EVENT: the addresses go in with their keys and come out when the event says so. */
+static void test_B11_av_events(void)
+{
+	struct fi_av_attr attr = {.type = FI_AV_TABLE, .flags = FI_EVENT};
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_NONE};
+	struct fx_opt opt = {.av_keys = true};
+	struct fi_eq_err_entry err = {0};
+	fi_addr_t key, addr[3];
+	struct fi_eq_entry e;
+	char names[48], out[64];
+	struct fid_av *av;
+	struct fid_eq *eq;
+	size_t len;
+	uint32_t event;
+	struct fx f;
+
+	fx_open_domain(&f, &opt);
+	for (int i = 0; i < 3; i++) {
+		memcpy(names + 16 * i, f.info->src_addr, 16);
+		names[16 * i + 3] = (char)(i + 1); /* a port */
+	}
+	CU_ASSERT_EQUAL_FATAL(fi_eq_open(f.fabric, &eq_attr, &eq, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(fi_av_open(f.domain, &attr, &av, NULL), 0);
+	CU_ASSERT_EQUAL(fi_av_bind(av, &eq->fid, 0), 0);
+	key = add_key(av, key_text[0]); /* at once: it has no event (fi_av(3)) */
+	CU_ASSERT_EQUAL(fi_eq_read(eq, &event, &e, sizeof(e), 0), -FI_EAGAIN);
+	addr[0] = addr[2] = key;
+	addr[1] = key + 1;
+	CU_ASSERT_EQUAL(fi_av_insert(av, names, 3, addr, FI_AUTH_KEY, names), 0);
+	CU_ASSERT_EQUAL(fi_eq_read(eq, &event, &e, sizeof(e), 0), -FI_EAVAIL);
+	CU_ASSERT(fi_eq_readerr(eq, &err, 0) > 0);
+	CU_ASSERT_EQUAL(err.data, 1);
+	CU_ASSERT_EQUAL(err.err, FI_EINVAL);
+	CU_ASSERT_PTR_EQUAL(err.context, names);
+	CU_ASSERT_EQUAL(fi_eq_read(eq, &event, &e, sizeof(e), 0), sizeof(e));
+	CU_ASSERT_EQUAL(event, FI_AV_COMPLETE);
+	CU_ASSERT_EQUAL(e.data, 2);
+	CU_ASSERT_EQUAL(fi_eq_read(eq, &event, &e, sizeof(e), 0), -FI_EAGAIN);
+	CU_ASSERT_EQUAL(addr[1], FI_ADDR_NOTAVAIL);
+	for (int i = 0; i < 3; i += 2) {
+		len = sizeof(out);
+		CU_ASSERT_EQUAL(fi_av_lookup(av, addr[i], out, &len), 0);
+		CU_ASSERT_EQUAL(memcmp(out, names + 16 * i, 16), 0);
+		len = sizeof(out);
+		CU_ASSERT_EQUAL(fi_av_lookup_auth_key(av, addr[i], out, &len), 0);
+		CU_ASSERT_EQUAL(len, strlen(key_text[0]));
+	}
+	CU_ASSERT_EQUAL(fi_close(&av->fid), 0);
+	CU_ASSERT_EQUAL(fi_close(&eq->fid), 0);
+	fx_close_domain(&f);
+}
+
 static void test_B11_av_a_removed_key_of_a_peer(void)
 {
 	fi_addr_t key, peer, other;
@@ -542,6 +624,8 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_B11_av_source_err_names_the_key),
 	FX_TEST(test_B11_av_inserting_peers),
 	FX_TEST(test_B11_av_inserting_and_looking_up_keys),
+	FX_TEST(test_B11_av_keys_that_packets_cannot_tell_apart),
+	FX_TEST(test_B11_av_events),
 	FX_TEST(test_B11_av_a_removed_key_of_a_peer),
 	FX_TEST(test_B11_av_attributes),
 	FX_TEST(test_B11_av_endpoints),
