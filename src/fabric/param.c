@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -206,6 +207,32 @@ static int parse_huge(const char *text, struct pmf_conf *conf, char *err, size_t
 	return -EINVAL;
 }
 
+/* "2,4-5": the first is the first engine's, and so on. */
+static int parse_lcores(const char *text, struct pmf_conf *conf, char *err, size_t errlen)
+{
+	const char *p = text;
+	char *end;
+
+	while (p) {
+		unsigned long first, last;
+
+		first = last = strtoul(p, &end, 10);
+		if (isdigit((unsigned char)p[0]) && end[0] == '-' && isdigit((unsigned char)end[1]))
+			last = strtoul(end + 1, &end, 10);
+		if (!isdigit((unsigned char)p[0]) || (*end && *end != ',') || last < first ||
+		    last >= CPU_SETSIZE) {
+			snprintf(err, errlen,
+				 "FI_PMF_LCORES: \"%s\" is no list of processors, as in 2,4-5",
+				 text);
+			return -EINVAL;
+		}
+		for (; first <= last && conf->nlcores < PMF_MAX_QUEUES; first++)
+			conf->lcore[conf->nlcores++] = (uint16_t)first;
+		p = *end ? end + 1 : NULL;
+	}
+	return 0;
+}
+
 static int parse_port(const char *text, uint16_t mtu, struct pmf_conf *conf, char *err,
 		      size_t errlen)
 {
@@ -272,7 +299,9 @@ static int parse_all(const char *(*get)(const char *name), const char *rank, str
 		if (rc)
 			return rc;
 	}
-	rc = parse_huge(get("HUGEPAGES"), conf, err, errlen);
+	rc = parse_lcores(conf->lcores, conf, err, errlen);
+	if (!rc)
+		rc = parse_huge(get("HUGEPAGES"), conf, err, errlen);
 	if (rc)
 		return rc;
 	text = get("MTU");

@@ -196,48 +196,35 @@ static void put_port(struct stack_port *sp)
 
 /* ---- automatic progress ---- */
 
-/* The CPU named for engine @p q in FI_PMF_LCORES ("2,3"), or -1. */
-static int lcore_of(const char *list, uint32_t q)
+/* Those of the first @p n engines; without one: at_exit() has stopped it. */
+static void put_workers(struct stack_port *sp, uint32_t n)
 {
-	char *end;
-	long cpu;
+	for (uint32_t q = 0; q < n; q++) {
+		struct pmf_engine *e = sp->engine[q];
 
-	for (const char *p = list; p && *p; p = *end ? end + 1 : end) {
-		cpu = strtol(p, &end, 10);
-		if (end == p)
-			return -1;
-		if (q-- == 0)
-			return (int)cpu;
+		if (atomic_fetch_sub_explicit(&e->autos, 1, memory_order_relaxed) != 1 ||
+		    !e->worker)
+			continue;
+		pmf_worker_stop(e->worker);
+		e->worker = NULL;
 	}
-	return -1;
 }
 
 static int get_workers(struct stack_port *sp)
 {
 	for (uint32_t q = 0; q < sp->nengines; q++) {
 		struct pmf_engine *e = sp->engine[q];
-		int err = 0;
+		int cpu = q < s.conf->nlcores ? s.conf->lcore[q] : -1, err = 0;
 
 		if (!e->worker)
-			err = pmf_worker_start(e, lcore_of(s.conf->lcores, q), &e->worker);
-		if (err)
+			err = pmf_worker_start(e, cpu, &e->worker);
+		if (err) {
+			put_workers(sp, q);
 			return err;
+		}
 		atomic_fetch_add_explicit(&e->autos, 1, memory_order_relaxed);
 	}
 	return 0;
-}
-
-static void put_workers(struct stack_port *sp)
-{
-	for (uint32_t q = 0; q < sp->nengines; q++) {
-		struct pmf_engine *e = sp->engine[q];
-
-		if (atomic_fetch_sub_explicit(&e->autos, 1, memory_order_relaxed) != 1 ||
-		    !e->worker)
-			continue; /* without one: at_exit() has stopped it */
-		pmf_worker_stop(e->worker);
-		e->worker = NULL;
-	}
 }
 
 /* ---- what fabric calls ---- */
@@ -319,7 +306,7 @@ void pmf_stack_put(struct pmf_progress *p)
 	pthread_mutex_lock(&s.lock);
 	sp->homes[p->home]--;
 	if (!p->manual)
-		put_workers(sp);
+		put_workers(sp, sp->nengines);
 	put_port(sp);
 	pthread_mutex_unlock(&s.lock);
 }

@@ -23,6 +23,8 @@ struct pmf_conf {
 	unsigned int nports;
 	struct pmf_port_conf port[PMF_MAX_PORTS];
 	const char *eal_extra, *fault, *capture, *lcores;
+	unsigned int nlcores; /* processors in lcores, as far as there can be engines */
+	uint16_t lcore[PMF_MAX_QUEUES];
 	const char *auth_key_file; /* NULL: none */
 	uint32_t encrypt;	   /* packets under a key, too */
 	enum pmf_huge huge;

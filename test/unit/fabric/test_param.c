@@ -65,6 +65,24 @@ static void test_values_and_units(void)
 	CU_ASSERT_EQUAL(c.memory_mb, 64);
 }
 
+static void test_processors(void)
+{
+	struct pmf_conf c;
+	char err[512];
+
+	CU_ASSERT_EQUAL(PARSE(&c, err, "PORT", ""), 0);
+	CU_ASSERT_EQUAL(c.nlcores, 0);
+	CU_ASSERT_EQUAL_FATAL(PARSE(&c, err, "LCORES", "7,2-4,0"), 0);
+	CU_ASSERT_EQUAL_FATAL(c.nlcores, 5);
+	CU_ASSERT_EQUAL(c.lcore[0], 7);
+	CU_ASSERT_EQUAL(c.lcore[1], 2);
+	CU_ASSERT_EQUAL(c.lcore[3], 4);
+	CU_ASSERT_EQUAL(c.lcore[4], 0);
+	/* more than there can be engines */
+	CU_ASSERT_EQUAL(PARSE(&c, err, "LCORES", "0-63"), 0);
+	CU_ASSERT_EQUAL(c.nlcores, PMF_MAX_QUEUES);
+}
+
 static void test_ports(void)
 {
 	struct pmf_conf c;
@@ -124,6 +142,12 @@ static void test_mistakes_name_their_variable(void)
 		{"DSCP", "46 x"},
 		{"MEMORY_MB", "1G"},
 		{"HUGEPAGES", "yes"},
+		{"LCORES", "2,"},
+		{"LCORES", "2,x"},
+		{"LCORES", "5-4"},
+		{"LCORES", "1-"},
+		{"LCORES", "2 3"},
+		{"LCORES", "1024"},
 		{"MTU", "100"},
 		{"TX_SIZE", "0"},
 		{"RX_SIZE", "1000000"},
@@ -167,6 +191,7 @@ static void test_the_same_text_gives_the_same_configuration(void)
 static const struct unit_test tests[] = {
 	UNIT_TEST(test_defaults),
 	UNIT_TEST(test_values_and_units),
+	UNIT_TEST(test_processors),
 	UNIT_TEST(test_ports),
 	UNIT_TEST(test_the_rank_is_put_in),
 	UNIT_TEST(test_the_rank_comes_from_the_launcher),
