@@ -49,7 +49,8 @@ class Wire:
                              '--', '--format', 'json', '--seed', SEED, *options)
         self.process.wait_for('"begin"', 20)
         config = {'vhost': 'link-b', 'memif': 'memif-b'}[kind]
-        self.ends = [End(config, {'PMF_RUN': str(run_dir),
+        # Without hugepages, of which another process may take the last ones meanwhile.
+        self.ends = [End(config, {'PMF_RUN': str(run_dir), 'FI_PMF_HUGEPAGES': 'off',
                                   'FI_PMF_PORT': port.format(sock=sock, n=i + 1)}, f'10.99.0.{i + 1}')
                      for i, sock in enumerate(socks)]
 

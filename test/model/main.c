@@ -266,6 +266,45 @@ static bool shrink_words(struct program *p, char *said, size_t len, time_t end)
 	return any;
 }
 
+/* Fewer endpoints, where no step names the last ones. */
+static void fewer(struct program *p)
+{
+	uint32_t least = p->msg ? 2 : 1, each = least;
+
+	for (uint32_t i = 0; i < p->nsteps; i++) {
+		const struct step *s = &p->step[i];
+		uint32_t last = s->peer != ANY && s->peer > s->ep ? s->peer : s->ep;
+
+		least = last + 1 > least ? last + 1 : least;
+	}
+	p->neps = (least + each - 1) / each * each;
+	p->strangers &= (1u << p->neps) - 1;
+}
+
+/* Simpler endpoints: fewer, without keys, with receives of their own, and with all entries. */
+static bool shrink_endpoints(struct program *p, char *said, size_t len, time_t end)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < 4 && time(NULL) < end; i++) {
+		struct program q = *p;
+
+		if (i == 0)
+			fewer(&q);
+		else if (i == 1)
+			q.keyed = false, q.strangers = 0;
+		else if (i == 2)
+			q.shared = false;
+		else
+			q.selective = false;
+		if (memcmp(&q, p, sizeof(q)) != 0 && fails(&q, said, len)) {
+			*p = q;
+			any = true;
+		}
+	}
+	return any;
+}
+
 static void shrink(struct program *p)
 {
 	time_t end = time(NULL) + SHRINK_S;
@@ -284,6 +323,7 @@ static void shrink(struct program *p)
 	do {
 		again = shrink_steps(p, said, sizeof(said), end);
 		again |= shrink_words(p, said, sizeof(said), end);
+		again |= shrink_endpoints(p, said, sizeof(said), end);
 	} while (again);
 	printf("The shortest that fails, with: %s\nFor --replay:\n\n", said);
 	program_print(p, stdout);
