@@ -63,24 +63,24 @@ exports_only_fi_prov_ini()
 	[ "$(nm -D --defined-only "$1" | awk '{print $NF}' | sed 's/@.*//' | sort -u)" = fi_prov_ini ]
 }
 
-lane_dts() { dts dts -m 'not long'; }
+lane_dts() { dts plain dts -m 'not long'; }
 
 # Two processes on the links that differ most, and one killed in the middle.
 lane_dts_short()
 {
-	dts dts-short -m 'not long' \
+	dts plain dts-short -m 'not long' \
 		-k 'test_pingpong and (vhost or memif or af_packet) or test_kill_in_the_middle and vhost'
 }
 
-# Runs pytest over dts/ of the plain build, its results under the name $1.
+# Runs pytest over dts/ with build directory $1, its results under the name $2.
 dts()
 {
-	local name=$1 status=0
+	local build=$1 name=$2 status=0
 
-	shift
+	shift 2
 	rm -f "$PMF_LOGS/$name.xml"
 	# The machine's own Python, which is the one that apt gave pytest to.
-	PMF_BUILD=$builds/plain PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m pytest -q -rfE \
+	PMF_BUILD=$builds/$build PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m pytest -q -rfE \
 		-p no:cacheprovider --junitxml "$PMF_LOGS/$name.xml" "$root/dts" "$@" \
 		>"$PMF_LOGS/$name.log" 2>&1 </dev/null || status=$?
 	if [ ! -s "$PMF_LOGS/$name.xml" ]; then

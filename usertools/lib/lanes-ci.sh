@@ -40,6 +40,7 @@ lane_leaks() { suite plain leaks --num-processes 1; }
 lane_asan()
 {
 	step build asan --suite unit --suite sim --suite fuzz --suite prov --suite walk --suite mp --suite sample \
+		--target test/prov/mortal_peer \
 		-Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false || return 1
 	export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
 	export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
@@ -50,6 +51,9 @@ lane_asan()
 	suite asan walk --timeout-multiplier 4 --num-processes 1
 	suite asan mp --timeout-multiplier 4 --num-processes 1
 	suite asan sample --timeout-multiplier 4 --num-processes 1
+	# Programs of the tree's own, since a sanitizer has to be there from a program's start.
+	dts asan asan-dts -m 'not long' \
+		-k 'vhost and (test_every_byte_through_faults or test_a_server_serves) or test_killed_within'
 	unset ASAN_OPTIONS UBSAN_OPTIONS
 }
 

@@ -35,5 +35,5 @@ lane_mp_long()
 lane_dts_long()
 {
 	install_packages hpcc lammps || skip "packages are missing"
-	PMF_LONG=1 dts dts-long -m long
+	PMF_LONG=1 dts plain dts-long -m long
 }
