@@ -231,6 +231,33 @@ static void test_an_idle_peer_is_not_watched(void)
 	end(&x);
 }
 
+/* E2: an OPEN that a dead process left on the way must not end the flow with the process after it.
+ */
+static void test_a_late_opening_does_not_end_a_newer_flow(void)
+{
+	struct pmf_contact c = {.cookie_time = 100};
+	struct fix x;
+
+	begin(&x);
+	/* with nobody, or with this very life, a good cookie is all that is asked for */
+	CU_ASSERT_TRUE(cookie_good(0, &c, NULL, NULL));
+	x.ef->flow.last_rx = 200;
+	CU_ASSERT_TRUE(cookie_good(0, &c, x.ef, x.ef));
+	/* with another life: given before that one was heard, or after */
+	CU_ASSERT_FALSE(cookie_good(0, &c, x.ef, NULL));
+	x.ef->flow.last_rx = 100;
+	CU_ASSERT_FALSE(cookie_good(0, &c, x.ef, NULL));
+	x.ef->flow.last_rx = 99;
+	CU_ASSERT_TRUE(cookie_good(0, &c, x.ef, NULL));
+	/* too old a cookie opens nothing, and stops nothing that is open */
+	CU_ASSERT_FALSE(cookie_good(-ETIMEDOUT, &c, NULL, NULL));
+	CU_ASSERT_FALSE(cookie_good(-ETIMEDOUT, &c, x.ef, x.ef));
+	x.ef->flow.bound = true;
+	CU_ASSERT_TRUE(cookie_good(-ETIMEDOUT, &c, x.ef, x.ef));
+	CU_ASSERT_FALSE(cookie_good(-EACCES, &c, x.ef, x.ef));
+	end(&x);
+}
+
 /* Tagged messages and the like are reserved: they must not arrive as plain ones. */
 static void test_a_message_of_another_kind_ends_the_flow(void)
 {
@@ -262,6 +289,8 @@ int main(void)
 	CU_add_test(s, "a sender that dies within a kept message is missed",
 		    test_a_sender_that_dies_within_a_kept_message_is_missed);
 	CU_add_test(s, "an idle peer is not watched", test_an_idle_peer_is_not_watched);
+	CU_add_test(s, "a late opening does not end a newer flow",
+		    test_a_late_opening_does_not_end_a_newer_flow);
 	CU_add_test(s, "a message of another kind ends the flow",
 		    test_a_message_of_another_kind_ends_the_flow);
 	CU_basic_set_mode(CU_BRM_VERBOSE);
