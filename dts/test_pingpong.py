@@ -2,18 +2,20 @@
 # Copyright (c) 2026 The pmf authors
 """libfabric's own fi_pingpong, as Debian ships it, over every link: every size, every byte checked."""
 
+import mmap
 import os
 import re
 
 import pytest
 
-from conftest import PROVIDER
+from conftest import HUGE, PROVIDER
 from links import LINKS
 from proc import listens, wait_until
 
 # A row of fi_pingpong: bytes, iterations, the same number again where nothing was lost, ...
 ROW = re.compile(r'^(\d+(?:\.\d+)?[kmg]?)\s+(\d+)\s+=(\d+)\s', re.M)
 LARGEST = '6m'
+MAP_HUGETLB = 0x40000  # which Python does not name
 PROGRAM = ['fi_pingpong', '-p', PROVIDER, '-c']
 
 
@@ -66,6 +68,13 @@ def test_both_ends_as_nobody(make_link, pmf_run, free_port, run_dir):
 
 def test_with_hugepages(make_link, pmf_run, free_port, hugepages):
     pingpong(make_link('vhost'), pmf_run, free_port, env={'FI_PMF_HUGEPAGES': 'on'})
+
+
+def test_with_hugepages_that_are_taken(make_link, pmf_run, free_port, hugepages):
+    """Mapped by somebody else and not touched yet they still count as free, and cannot be had."""
+    pages = int((HUGE / 'free_hugepages').read_text()) - int((HUGE / 'resv_hugepages').read_text())
+    with mmap.mmap(-1, pages << 21, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | MAP_HUGETLB):
+        pingpong(make_link('vhost'), pmf_run, free_port, ('-S', '64'))
 
 
 def test_without_hugepages(make_link, pmf_run, free_port):

@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -119,31 +120,44 @@ static bool affinity_list(char *buf, size_t len)
 	return at > 0;
 }
 
-/* Bytes of free hugepages of all sizes. */
+static uint64_t hugepages_count(const char *pool, const char *of)
+{
+	char path[sizeof("/sys/kernel/mm/hugepages//free_hugepages") + NAME_MAX];
+	unsigned long n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/%s/%s_hugepages", pool, of);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%lu", &n) != 1)
+		n = 0;
+	fclose(f);
+	return n;
+}
+
+/*
+ * Bytes of hugepages of all sizes that are to be had: those that somebody has mapped and not
+ * touched yet are counted as free, but taken.
+ */
 static uint64_t hugepages_free(void)
 {
-	static const char base[] = "/sys/kernel/mm/hugepages";
-	DIR *dir = opendir(base);
+	DIR *dir = opendir("/sys/kernel/mm/hugepages");
 	uint64_t total = 0;
 	struct dirent *e;
 
 	if (!dir)
 		return 0;
 	while ((e = readdir(dir))) {
-		unsigned long kb, n = 0;
-		char path[300];
-		FILE *f;
+		uint64_t count, reserved;
+		unsigned long kb;
 
 		if (sscanf(e->d_name, "hugepages-%lukB", &kb) != 1)
 			continue;
-		snprintf(path, sizeof(path), "%s/%s/free_hugepages", base, e->d_name);
-		f = fopen(path, "re");
-		if (!f)
-			continue;
-		if (fscanf(f, "%lu", &n) != 1)
-			n = 0;
-		fclose(f);
-		total += (uint64_t)n * kb * 1024;
+		count = hugepages_count(e->d_name, "free");
+		reserved = hugepages_count(e->d_name, "resv");
+		if (count > reserved)
+			total += (count - reserved) * kb * 1024;
 	}
 	closedir(dir);
 	return total;
