@@ -12,10 +12,10 @@ import signal
 
 import pytest
 
+import telemetry
 from conftest import PROVIDER
 from links import End
 from proc import listens, wait_until
-from test_looking import telemetry
 from test_pingpong import check_rows
 
 pytestmark = pytest.mark.skipif(PROVIDER != 'pmf', reason='the counters and the links are pmf\'s')
@@ -164,7 +164,7 @@ def test_what_is_altered_is_refused(fault, count, wire, tree, pmf_run):
 
     def agree():
         way = w.now()[1]
-        objects = telemetry(f'/var/run/dpdk/{prefix}', '/pmf/stats')['/pmf/stats'].values()
+        objects = telemetry.ask(f'/var/run/dpdk/{prefix}', '/pmf/stats')['/pmf/stats'].values()
         port = next(o for o in objects if o['object'] == 'port')
         refused = sum(port[name] for name in REFUSED)
         altered = way[count] - way['runts']
