@@ -217,12 +217,6 @@ static __attribute__((noinline)) bool run_timers(struct pmf_engine *e, pmf_ns_t 
 	return any;
 }
 
-/* A cheap look before pmf_engine_receives(). */
-static inline bool rctx_posted(const struct pmf_rctx *rc)
-{
-	return !rte_ring_empty(rc->ring) || rc->starved;
-}
-
 /* Frames to the device; with them go messages to groups, which are done then. */
 static void flush(struct pmf_engine *e)
 {
@@ -235,8 +229,9 @@ static void flush(struct pmf_engine *e)
 static inline bool pass(struct pmf_engine *e, bool answers)
 {
 	pmf_ns_t now = pmf_clock_ns();
+	struct pmf_ep *ep, *first;
 	struct pmf_rctx *rc;
-	struct pmf_ep *ep;
+	unsigned int looks;
 	bool busy = false;
 
 	atomic_store_explicit(&e->last_pass, now, memory_order_relaxed);
@@ -247,8 +242,10 @@ static inline bool pass(struct pmf_engine *e, bool answers)
 	}
 	if (pmf_unlikely(atomic_load_explicit(&e->announced, memory_order_relaxed)))
 		pmf_busy_collect(e);
-	TAILQ_FOREACH (ep, &e->busy, busy_link) {
-		bool any = rctx_posted(ep->rctx) && pmf_engine_receives(e, ep->rctx, now);
+	first = e->look_at && e->nbusy > PMF_BUSY_LOOKS ? e->look_at : TAILQ_FIRST(&e->busy);
+	looks = PMF_BUSY_LOOKS;
+	for (ep = first; ep && looks; ep = TAILQ_NEXT(ep, busy_link), looks--) {
+		bool any = pmf_rctx_posted(ep->rctx) && pmf_engine_receives(e, ep->rctx, now);
 
 		if (pmf_unlikely(ep->state > PMF_EP_ENABLED))
 			pmf_cm_receives(e, ep);
@@ -267,7 +264,8 @@ static inline bool pass(struct pmf_engine *e, bool answers)
 	}
 	if (pmf_unlikely(!STAILQ_EMPTY(&e->mc_waiting)))
 		pmf_mc_retry(e);
-	TAILQ_FOREACH (ep, &e->busy, busy_link) {
+	looks = PMF_BUSY_LOOKS;
+	for (ep = first; ep && looks; ep = TAILQ_NEXT(ep, busy_link), looks--) {
 		if (!rte_ring_empty(ep->tx_ring) && pmf_engine_submit(e, ep, now)) {
 			ep->busy_at = now;
 			busy = true;
@@ -275,6 +273,7 @@ static inline bool pass(struct pmf_engine *e, bool answers)
 		if (ep->unkicked)
 			atomic_store_explicit(&ep->unkicked, 0, memory_order_relaxed);
 	}
+	e->look_at = ep;
 	if (pmf_wheel_due(&e->wheel, now))
 		busy |= run_timers(e, now);
 	if (!TAILQ_EMPTY(&e->acks))

@@ -17,6 +17,7 @@
 #include "proto/contact.h"
 
 #define PMF_QUANTUM_FRAMES 16 /* frames of one flow before the next flow's turn */
+#define PMF_BUSY_LOOKS 16     /* endpoints that one pass looks at */
 #define PMF_KICK_BATCH 16     /* posts behind a busy flow before the poster runs a pass */
 #define PMF_RESET_RATE 1000   /* resets per second at most */
 
@@ -92,7 +93,9 @@ struct pmf_engine {
 	struct pmf_epq eps, orphans;
 	TAILQ_HEAD(, pmf_rctx) shared; /* receive contexts of several endpoints */
 	struct pmf_epq busy; /* of eps those that have posted lately: what a pass looks at */
-	bool can_forget;     /* endpoints leave it: the kernel has membarrier(2) */
+	uint32_t nbusy;
+	struct pmf_ep *look_at; /* of busy: where the next pass goes on; NULL: at the first */
+	bool can_forget;	/* endpoints leave it: the kernel has membarrier(2) */
 	_Atomic(struct pmf_ep *) announced
 		PMF_CACHE_ALIGNED; /* pushed by posters, taken by the owner */
 	struct pmf_cmq cms;	   /* connections that have a deadline */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  *
- * Which endpoints a pass looks at: those that have posted lately, or have something left to do.
- * Posting threads announce an endpoint that is not looked at; the owner stops looking at one that
- * has had nothing for a while.
+ * Which endpoints a pass looks at: those that have posted lately, or have something left to do; of
+ * many some in turn, so that a pass costs the same. Posting threads announce an endpoint that is
+ * not looked at; the owner stops looking at one that has had nothing for a while.
  */
 #include "msg/engine.h"
 
@@ -44,15 +44,29 @@ void pmf_busy_announce(struct pmf_ep *ep)
 						      memory_order_relaxed));
 }
 
+static void look(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
+{
+	ep->busy = true;
+	ep->busy_at = now;
+	TAILQ_INSERT_TAIL(&e->busy, ep, busy_link);
+	e->nbusy++;
+}
+
+static void look_away(struct pmf_engine *e, struct pmf_ep *ep)
+{
+	if (e->look_at == ep)
+		e->look_at = TAILQ_NEXT(ep, busy_link);
+	TAILQ_REMOVE(&e->busy, ep, busy_link);
+	ep->busy = false;
+	e->nbusy--;
+}
+
 void pmf_busy_collect(struct pmf_engine *e)
 {
 	struct pmf_ep *ep = atomic_exchange_explicit(&e->announced, NULL, memory_order_acquire);
 
-	for (; ep; ep = ep->announced_next) {
-		ep->busy = true;
-		ep->busy_at = e->last_pass;
-		TAILQ_INSERT_TAIL(&e->busy, ep, busy_link);
-	}
+	for (; ep; ep = ep->announced_next)
+		look(e, ep, e->last_pass);
 }
 
 /* Something of it is left to a coming pass. */
@@ -75,12 +89,11 @@ void pmf_busy_forget(struct pmf_engine *e, pmf_ns_t now)
 	if (!e->can_forget)
 		return;
 	for (unsigned int i = 0; i < LOOKS && (ep = TAILQ_FIRST(&e->busy)); i++) {
-		TAILQ_REMOVE(&e->busy, ep, busy_link);
+		look_away(e, ep);
 		if (now - ep->busy_at < QUIET_AFTER || now < ep->busy_at) {
-			TAILQ_INSERT_TAIL(&e->busy, ep, busy_link);
+			look(e, ep, ep->busy_at);
 			continue;
 		}
-		ep->busy = false;
 		atomic_store_explicit(&ep->listed, 0, memory_order_release);
 		TAILQ_INSERT_TAIL(&quiet, ep, busy_link);
 	}
@@ -92,9 +105,7 @@ void pmf_busy_forget(struct pmf_engine *e, pmf_ns_t now)
 		/* announced by its poster meanwhile: then it stands on the other list */
 		if (!has_work(ep) || atomic_exchange_explicit(&ep->listed, 1, memory_order_relaxed))
 			continue;
-		ep->busy = true;
-		ep->busy_at = now;
-		TAILQ_INSERT_TAIL(&e->busy, ep, busy_link);
+		look(e, ep, now);
 	}
 }
 
@@ -103,6 +114,5 @@ void pmf_busy_remove(struct pmf_engine *e, struct pmf_ep *ep)
 {
 	pmf_busy_collect(e);
 	if (ep->busy)
-		TAILQ_REMOVE(&e->busy, ep, busy_link);
-	ep->busy = false;
+		look_away(e, ep);
 }

@@ -391,6 +391,12 @@ static void on_flow_packet(struct pmf_engine *e, struct pmf_eflow *ef, const str
 		rte_pktmbuf_free(m);
 		return;
 	}
+	if (pmf_unlikely(e->nbusy > PMF_BUSY_LOOKS) && ef->ep->busy &&
+	    pmf_rctx_posted(ef->ep->rctx)) {
+		/* this pass did not look there: what is posted is not to miss its message */
+		pmf_engine_receives(e, ef->ep->rctx, now);
+		ef->ep->busy_at = now;
+	}
 	if (e->lone) {
 		v = pmf_flow_rx_first(&ef->flow, hdr, f->ecn, now, &psn, &e->later.packets);
 		e->later.flow = e->later.packets ? ef : NULL;

@@ -62,6 +62,12 @@ struct pmf_rctx {
 	TAILQ_ENTRY(pmf_rctx) link; /* engine->shared */
 };
 
+/** Owner only: has pmf_engine_receives() anything to do? */
+static inline bool pmf_rctx_posted(const struct pmf_rctx *rc)
+{
+	return !rte_ring_empty(rc->ring) || rc->starved;
+}
+
 /** @return 0 with one reference; -ENOMEM. Control path. */
 int pmf_rctx_open(const struct pmf_rctx_attr *attr, struct pmf_rctx **out);
 /** Let posts in, and have passes look for them; an endpoint's own context is opened by fi_enable.

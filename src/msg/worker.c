@@ -71,10 +71,19 @@ static bool step_aside(struct pmf_worker *w)
 	return take(w);
 }
 
+/* A pass looks at a part of many endpoints: so many that none is left out. */
+static bool look_at_all(struct pmf_engine *e)
+{
+	for (uint32_t n = 0; n <= e->nbusy; n += PMF_BUSY_LOOKS)
+		if (pmf_engine_pass(e))
+			return true;
+	return false;
+}
+
 /*
  * Sleep without the word: posters then run the tx half themselves. Full fences pair with the
  * poster's: it publishes, fences and looks at `asleep`; here asleep is set, fenced, and the rings
- * are looked at by a pass. @return as take()
+ * are looked at by passes. @return as take()
  */
 static bool nap(struct pmf_worker *w)
 {
@@ -83,7 +92,7 @@ static bool nap(struct pmf_worker *w)
 
 	atomic_store_explicit(&e->asleep, 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
-	if (pmf_engine_pass(e)) {
+	if (look_at_all(e)) {
 		atomic_store_explicit(&e->asleep, 0, memory_order_relaxed);
 		w->last_busy = pmf_clock_ns();
 		return true;

@@ -588,12 +588,83 @@ static void test_statistics(void)
 	fx_close(&f);
 }
 
+/* A counter of all objects of the domain. */
+static uint64_t sum_of(struct fx *f, const char *name)
+{
+	struct pmf_stats_ops *ops;
+	struct pmf_stat *stats;
+	size_t n = 16384;
+	uint64_t sum = 0;
+
+	stats = calloc(n, sizeof(*stats));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(stats);
+	CU_ASSERT_EQUAL_FATAL(fi_open_ops(&f->domain->fid, PMF_STATS_OPS, 0, (void **)&ops, NULL),
+			      0);
+	CU_ASSERT_EQUAL_FATAL(ops->get(&f->domain->fid, stats, &n), 0);
+	for (size_t i = 0; i < n; i++)
+		sum += strcmp(stats[i].name, name) == 0 ? stats[i].value : 0;
+	free(stats);
+	return sum;
+}
+
+/*
+ * More endpoints than one pass looks at: what is posted on each still meets its message, and what
+ * each sends leaves.
+ */
+static void test_F3_manual_many_endpoints(void)
+{
+	enum { MANY = 40, SENDS = 3 };
+	static struct fx_ep many[MANY];
+	fi_addr_t to[MANY], back[MANY];
+	char rx[MANY][8], got[8];
+	int tx[MANY];
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	memset(many, 0, sizeof(many));
+	for (int i = 0; i < MANY; i++) {
+		tx[i] = i;
+		fx_ep_open(&f, &many[i]);
+		fx_ep_enable(&many[i]);
+		CU_ASSERT_EQUAL_FATAL(fi_av_insert(f.a.av, many[i].name, 1, &to[i], 0, NULL), 1);
+		CU_ASSERT_EQUAL_FATAL(fi_av_insert(many[i].av, f.b.name, 1, &back[i], 0, NULL), 1);
+	}
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < MANY; i++)
+			CU_ASSERT_EQUAL(fi_recv(many[i].ep, rx[i], 8, NULL, FI_ADDR_UNSPEC, rx[i]),
+					0);
+		for (int i = MANY - 1; i >= 0; i--)
+			CU_ASSERT_EQUAL(FX_RETRY(&f, fi_send(f.a.ep, &tx[i], sizeof(tx[i]), NULL,
+							     to[i], NULL)),
+					0);
+		for (int i = 0; i < MANY; i++) {
+			FX_WAIT_OK(&f, many[i].rxcq, rx[i], &c);
+			CU_ASSERT_EQUAL(memcmp(rx[i], &i, sizeof(i)), 0);
+			FX_WAIT_OK(&f, f.a.txcq, NULL, &c);
+		}
+	}
+	CU_ASSERT_EQUAL(sum_of(&f, "rx_expected"), 3 * MANY);
+	CU_ASSERT_EQUAL(sum_of(&f, "rx_unexpected"), 0);
+	for (int n = 0; n < SENDS; n++)
+		for (int i = 0; i < MANY; i++)
+			CU_ASSERT_EQUAL(fi_send(many[i].ep, "abc", 4, NULL, back[i], NULL), 0);
+	for (int n = 0; n < SENDS * MANY; n++) {
+		CU_ASSERT_EQUAL(fi_recv(f.b.ep, got, 8, NULL, FI_ADDR_UNSPEC, got), 0);
+		FX_WAIT_OK(&f, f.b.rxcq, got, &c);
+	}
+	for (int i = 0; i < MANY; i++)
+		fx_ep_close(&many[i]);
+	fx_close(&f);
+}
+
 static const struct fx_test tests[] = {
 	FX_TEST(test_F3_auto_needs_no_call),
 	FX_TEST(test_F3_auto_a_burst_with_more_leaves_by_itself),
 	FX_TEST(test_F3_manual_any_queue_drives_the_domain),
 	FX_TEST(test_F3_manual_a_program_that_computes_is_answered_for),
 	FX_TEST(test_F3_manual_a_program_that_polls_is_left_alone),
+	FX_TEST(test_F3_manual_many_endpoints),
 	FX_TEST(test_F4_four_threads_on_two_endpoints_and_one_queue),
 	FX_TEST(test_F4_each_level),
 	FX_TEST(test_F4_a_thread_for_each_endpoint),
