@@ -218,8 +218,8 @@ int perf_fabric_open(struct perf_fabric *f, const struct perf_options *options)
 	f->options = options;
 	if (!hints)
 		return perf_fail("no memory for hints");
-	rc = options->listen ? find_server(options, hints, &f->info)
-			     : find_client(options, hints, &f->info);
+	rc = options->listen || options->self ? find_server(options, hints, &f->info)
+					      : find_client(options, hints, &f->info);
 	fi_freeinfo(hints);
 	if (rc == 0)
 		rc = make_data_info(f);

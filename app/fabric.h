@@ -27,7 +27,7 @@ struct perf_fabric {
 };
 
 /**
- * Find the provider and open fabric and domain. A server (options->listen) opens
+ * Find the provider and open fabric and domain. A server (options->listen), or who is alone, opens
  * for its own address, a client for its first peer.
  * @return 0; -1 with perf_error() set and f empty
  */

@@ -14,6 +14,7 @@
 #include "options.h"
 #include "prompt.h"
 #include "report.h"
+#include "self.h"
 #include "session.h"
 
 /* pmf-perf: the start and the end of the program. */
@@ -102,7 +103,10 @@ static int work(void)
 	if (options.interactive)
 		perf_prompt_init(&session, &options);
 	perf_report_begin(&options);
-	rc = options.listen ? perf_job_server(&session, &options) : client();
+	if (options.self)
+		rc = perf_self(&options, tick);
+	else
+		rc = options.listen ? perf_job_server(&session, &options) : client();
 	perf_report_end(rc && perf_error()[0] ? perf_error() : NULL);
 	return rc;
 }

@@ -93,6 +93,12 @@ static int set_listen(struct perf_options *o, const char *value)
 	return 0;
 }
 
+static int set_self(struct perf_options *o, const char *value)
+{
+	o->self = true;
+	return 0;
+}
+
 static int set_unsigned(unsigned int *to, const char *value, uint64_t min, uint64_t max)
 {
 	uint64_t n;
@@ -353,6 +359,7 @@ static const struct option options[] = {
 	{"provider", 'p', false, "NAME", "libfabric provider (pmf)", set_provider},
 	{"domain", 'd', false, "NAME", "only this domain of the provider", set_domain},
 	{"listen", 'l', false, NULL, "wait for clients; what to do comes from them", set_listen},
+	{"self", 0, false, NULL, "lat between two endpoints of this program alone", set_self},
 	{"clients", 0, false, "N", "with --listen: start when N clients are there (1)",
 	 set_clients},
 	{"endpoints", 0, false, "N",
@@ -490,7 +497,10 @@ int perf_options_check(const struct perf_options *o)
 {
 	if (o->listen && o->n_peers)
 		return perf_fail("--listen and --peer exclude each other");
-	if (!o->listen && !o->n_peers)
+	if (o->self && (o->listen || o->n_peers || o->interactive || o->endpoints || o->verify ||
+			o->n_modes != 1 || o->modes[0] != PERF_LAT))
+		return perf_fail("--self is alone, and does lat without --verify");
+	if (!o->listen && !o->n_peers && !o->self)
 		return perf_fail("nothing to do: give --listen or --peer ADDR; --help says more");
 	if (!o->listen && (o->forever || o->clients != 1))
 		return perf_fail("--forever and --clients need --listen");
@@ -507,6 +517,7 @@ void perf_options_help(bool prompt)
 	if (!prompt)
 		printf("usage: pmf-perf [EAL options] -- --listen [options]\n"
 		       "       pmf-perf [EAL options] -- --peer ADDR[:PORT] [options]\n"
+		       "       pmf-perf [EAL options] -- --self [options]\n"
 		       "Latency, bandwidth and message rate of a libfabric provider. EAL options\n"
 		       "start DPDK in this program, and the provider pmf shares it; without them\n"
 		       "the provider starts it. --no-pci is added unless -a names a device.\n"

@@ -52,6 +52,7 @@ struct perf_options {
 	unsigned int clients;
 	unsigned int endpoints; /* 0: one, and messages do not say to which pair they belong */
 	bool listen;
+	bool self; /* both ends are here */
 	bool forever;
 	bool auto_progress;
 	bool thread_safe;

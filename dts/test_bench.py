@@ -16,7 +16,7 @@ from links import namespaces_allowed
 BUILD = pathlib.Path(os.environ.get('PMF_BUILD', ROOT / 'build')).resolve()
 BENCH = ROOT / 'usertools/bench'
 SMALL = ['--quick', '--runs', '1', '--sizes', '8', '--against', 'shm', '--patience', '10',
-         '--build', BUILD]
+         '--endpoints', '1,3', '--build', BUILD]
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +53,15 @@ def test_the_smallest_run(runner, tmp_path):
         found = entries(record, link='vhost', who=who, program=program, kind=kind, bytes=size,
                         figure=figure)
         assert len(found) == 1 and found[0]['runs'] == 1 and found[0]['median'] > 0, (who, kind, run)
+    for kind in ('fan_out', 'fan_in'):
+        for n in (1, 3):
+            for size in (8, 1000):
+                found = entries(record, link='vhost', who='pmf', kind=kind, bytes=size, n=n,
+                                figure='ns_per_message')
+                assert len(found) == 1 and found[0]['median'] > 0, (kind, n, size, run)
+    for progress in ('manual', 'auto'):
+        found = entries(record, link='loop', who='pmf', kind=progress, bytes=8, figure='p50')
+        assert len(found) == 1 and found[0]['median'] > 0, (progress, run)
     ratio = entries(record, who='pmf', program='pmf-perf', kind='lat', figure='p50')[0]['to_raw']
     raw = entries(record, who='raw', kind='ping', bytes=64, figure='p50')[0]['median']
     mine = entries(record, who='pmf', program='pmf-perf', kind='lat', figure='p50')[0]['median']
@@ -61,7 +70,7 @@ def test_the_smallest_run(runner, tmp_path):
     assert isinstance(record['trust']['trusted'], bool)
     assert {'cpu', 'kernel', 'dpdk', 'cores', 'governor'} <= record['machine'].keys()
     judged = [t for t in record['targets'] if t['reached'] is not None]
-    assert len(judged) == 5, judged  # those of 8 bytes over vhost
+    assert len(judged) == 6, judged  # those of 8 bytes over vhost, and of the loop link
     # The documentation's tables come from the record.
     text = runner.run([BENCH, '--markdown', file]).out
     assert '### vhost: half round trip, us, p50' in text and '| 8 B |' in text, text

@@ -151,6 +151,16 @@ def test_several_endpoints_of_several_servers():
     assert got["messages"] == 800 and got["pairs"] == 5, got
 
 
+def test_both_ends_in_one_program():
+    own = ["--name", f"pmf-test-{os.getpid()}"] if PROVIDER == "shm" else ["--bind", "127.0.0.1"]
+    out, _ = finish(start("--self", *own, "--size", "0,8,4k", "--count", "300", "--format", "json"))
+    got = json.loads(out)["results"]
+    assert [(r["bytes"], r["messages"]) for r in got] == [(0, 300), (8, 300), (4096, 300)], got
+    for r in got:
+        t = r["half_rtt_us"]
+        assert 0 < t["min"] <= t["p50"] <= t["p99"] <= t["max"], got
+
+
 def test_csv():
     server = Server()
     out, _ = finish(start("--peer", server.peer, "--size", "1-4", "--count", "100", "-f", "csv"))
@@ -190,6 +200,8 @@ def test_failures_are_one_sentence():
     fails(2, "--bogus")
     fails(2, "--peer", "a", "--size", "many")
     fails(2, "--peer", "a", "--endpoints", "0")
+    fails(2, "--self", "--mode", "rate")
+    fails(2, "--self", "--listen")
     fails(1, "-p", "nothing", "--peer", "a")
     assert "EAL did not start" in fails(1, "--bogus", "--", "--listen")
     assert "EAL did not start" in fails(1, "--vdev=net_nothing0", "--no-huge", "--no-shconf", "-m",

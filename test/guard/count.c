@@ -5,9 +5,11 @@
  * loop link, by public calls only. Everything else of the program lies outside measured().
  *
  *     count ping|stream|idle BYTES MESSAGES
+ *     count fan BYTES MESSAGES PEERS
  *
  * ping:   each message is answered before the next one, as in a round trip
  * stream: 64 under way, one way
+ * fan:    64 under way, from one endpoint to PEERS others in turn
  * idle:   reads of a queue to which nothing comes, in place of messages
  */
 #include <rdma/fabric.h>
@@ -21,6 +23,8 @@
 #include <string.h>
 
 #define WINDOW 64u
+#define PEERS_MAX 1000u
+#define PEER_RECEIVES 4u
 #define WARM_UP 2000u /* the path's MTU is proven by then, and every table has its size */
 
 struct end {
@@ -35,6 +39,8 @@ static struct fid_fabric *fabric;
 static struct fid_domain *domain;
 static struct fid_av *av;
 static struct end a, b;
+static struct end peers[PEERS_MAX]; /* of a fan: on the queue of b */
+static unsigned int npeers;
 static size_t bytes;
 static uint8_t buffer[65536];
 
@@ -64,15 +70,20 @@ static void open_domain(void)
 	     "fi_av_open");
 }
 
+static void open_ep(struct end *e)
+{
+	need(fi_endpoint(domain, info, &e->ep, NULL), "fi_endpoint");
+	need(fi_ep_bind(e->ep, &e->cq->fid, FI_TRANSMIT | FI_RECV), "bind of the queue");
+	need(fi_ep_bind(e->ep, &av->fid, 0), "bind of the AV");
+	need(fi_enable(e->ep), "fi_enable");
+}
+
 static void open_end(struct end *e)
 {
 	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_CONTEXT, .size = 1024};
 
-	need(fi_endpoint(domain, info, &e->ep, NULL), "fi_endpoint");
 	need(fi_cq_open(domain, &attr, &e->cq, NULL), "fi_cq_open");
-	need(fi_ep_bind(e->ep, &e->cq->fid, FI_TRANSMIT | FI_RECV), "bind of the queue");
-	need(fi_ep_bind(e->ep, &av->fid, 0), "bind of the AV");
-	need(fi_enable(e->ep), "fi_enable");
+	open_ep(e);
 }
 
 static fi_addr_t address_of(struct end *e)
@@ -88,10 +99,10 @@ static fi_addr_t address_of(struct end *e)
 
 static void post_receive(struct end *e)
 {
-	need(fi_recv(e->ep, buffer, bytes, NULL, FI_ADDR_UNSPEC, &e->received), "fi_recv");
+	need(fi_recv(e->ep, buffer, bytes, NULL, FI_ADDR_UNSPEC, e), "fi_recv");
 }
 
-/* Contexts tell the two kinds of entries apart. */
+/* The context of a receive is its end, a send has none. */
 static void take(struct end *e)
 {
 	struct fi_cq_entry entry[16];
@@ -101,9 +112,9 @@ static void take(struct end *e)
 		return;
 	need(n, "fi_cq_read");
 	for (i = 0; i < n; i++) {
-		if (entry[i].op_context == &e->received) {
+		if (entry[i].op_context) {
 			e->received++;
-			post_receive(e);
+			post_receive(entry[i].op_context);
 		} else {
 			e->completed++;
 		}
@@ -112,7 +123,7 @@ static void take(struct end *e)
 
 static bool send_one(struct end *e)
 {
-	ssize_t rc = fi_send(e->ep, buffer, bytes, NULL, e->peer, &e->completed);
+	ssize_t rc = fi_send(e->ep, buffer, bytes, NULL, e->peer, NULL);
 
 	if (rc == -FI_EAGAIN)
 		return false;
@@ -154,6 +165,37 @@ static void stream(uint64_t messages)
 	}
 }
 
+static void fan(uint64_t messages)
+{
+	const uint64_t until = b.received + messages;
+	unsigned int turn = 0;
+
+	while (b.received < until) {
+		while (a.sent - b.received < WINDOW && a.sent < until) {
+			a.peer = peers[turn].peer;
+			if (!send_one(&a))
+				break;
+			turn = turn + 1 < npeers ? turn + 1 : 0;
+		}
+		take(&b);
+		take(&a);
+	}
+}
+
+static void open_fan(void)
+{
+	info->tx_attr->size = info->rx_attr->size = 64;
+	for (unsigned int i = 0; i < npeers; i++) {
+		peers[i].cq = b.cq;
+		open_ep(&peers[i]);
+		peers[i].peer = address_of(&peers[i]);
+		for (unsigned int j = 0; j < (npeers == 1 ? WINDOW : PEER_RECEIVES); j++)
+			post_receive(&peers[i]);
+	}
+	a.sent = b.received; /* the window counts what is under way */
+	fan(WARM_UP + 4 * npeers);
+}
+
 static void idle(uint64_t reads)
 {
 	while (reads--)
@@ -173,15 +215,19 @@ int main(int argc, char *argv[])
 	static const struct {
 		const char *name;
 		void (*work)(uint64_t);
-	} modes[] = {{"ping", ping}, {"stream", stream}, {"idle", idle}};
+	} modes[] = {{"ping", ping}, {"stream", stream}, {"idle", idle}, {"fan", fan}};
 	void (*work)(uint64_t) = NULL;
 	uint64_t messages;
 
-	for (unsigned int i = 0; argc == 4 && i < sizeof(modes) / sizeof(modes[0]); i++)
+	for (unsigned int i = 0; argc >= 4 && argc <= 5 && i < sizeof(modes) / sizeof(modes[0]);
+	     i++)
 		if (strcmp(argv[1], modes[i].name) == 0)
 			work = modes[i].work;
-	if (!work) {
-		fprintf(stderr, "usage: count ping|stream|idle BYTES MESSAGES\n");
+	if (argc == 5)
+		npeers = (unsigned int)strtoul(argv[4], NULL, 0);
+	if (!work || (work == fan) != (npeers > 0) || npeers > PEERS_MAX) {
+		fprintf(stderr, "usage: count ping|stream|idle BYTES MESSAGES\n"
+				"       count fan BYTES MESSAGES PEERS\n");
 		return 2;
 	}
 	bytes = strtoul(argv[2], NULL, 0);
@@ -200,6 +246,8 @@ int main(int argc, char *argv[])
 		post_receive(&b);
 	}
 	ping(WARM_UP);
+	if (work == fan)
+		open_fan();
 	measured(work, messages);
 	/* No orderly end: the process goes, and what it holds with it. */
 	return 0;

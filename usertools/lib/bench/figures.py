@@ -14,6 +14,7 @@ from . import machine
 RAW_SPREAD_MAX = 0.15      # (max - min) / median of the raw runs before figures are doubted
 AGREEMENT = 0.05           # by which the two programs may differ over the same provider
 RAW_LEAST = 0.9            # of dpdk-testpmd's rate, or the ratios do not count
+ALONE = 1000               # bytes of a message that shares no frame, as subjects.ALONE
 HEADERS = 60               # bytes of a frame that carry no payload, about: IP, UDP and the protocol's
 
 
@@ -137,13 +138,19 @@ def plain(who, kind, size, link):
 
 def targets(f):
     """The rows of what is aimed at, with what was measured. reached is None where nothing was."""
-    rate, lat = 'messages_per_s', 'p50'
+    rate, lat, cost = 'messages_per_s', 'p50', 'ns_per_message'
 
     def to_raw(key, name):
         return pairs(f.values(key, name), f.limit(key[0], key[3], key[4], name))
 
     def to(key, other, name):
         return pairs(f.values(key, name), f.values(other, name))
+    def flat(kind, size, n=1000):
+        return to((*pmf(kind, size), n), pmf(kind, size), cost)
+
+    def more(key, other, name):
+        values, others = f.values(key, name), f.values(other, name)
+        return [values[run] - others[run] for run in values if run in others]
     tcp, veth = 'tcp', 'af_packet'
     rows = [
         ('8 B half round trip / raw 64 B, p50', to_raw(pmf('lat', 8), lat), '<=', 1.35),
@@ -163,6 +170,11 @@ def targets(f):
          to_raw(pmf('bw', 65536, veth), 'bytes_per_s'), '>=', 0.85),
         ('af_packet, MTU 9000: 1 MB bandwidth / raw, payload touched',
          to_raw(pmf('bw', 1 << 20, veth), 'bytes_per_s'), '>=', 0.85),
+        ('auto progress on the loop link, 8 B half round trip, more than manual, us',
+         more(pmf('auto', 8, 'loop'), pmf('manual', 8, 'loop'), lat), '<=', 0.5),
+        ('1,000 peers, one message a frame: cost of a message / with one peer, to them',
+         flat('fan_out', ALONE), '<=', 1.5),
+        ('the same, from them', flat('fan_in', ALONE), '<=', 1.5),
         ('two processes on one core, 8 B half round trip, us',
          list(f.values(pmf('one_core', 8), lat).values()), '<', 5.0),
     ]

@@ -104,6 +104,29 @@ def peers_table(look):
     return rows if len(rows) > 1 else None
 
 
+def endpoints_table(look, link):
+    """What a message costs, and how much more than with one peer."""
+    rows = [['peers', 'message', 'ns a message to them', 'times one peer', 'from them',
+             'times one peer']]
+    found = sorted({(k[4], k[5]) for k in look.entries if k[0] == link and k[3] == 'fan_out'})
+    for size, n in found:
+        row = [str(n), size_text(size)]
+        for kind in ('fan_out', 'fan_in'):
+            e, one = (look.get(link, 'pmf', kind, size, 'ns_per_message', n=m) for m in (n, 1))
+            row += [cell(e, 1, 0), f'{e["median"] / one["median"]:.2f}' if e and one else '-']
+        rows.append(row)
+    return rows if len(rows) > 1 else None
+
+
+def progress_table(look):
+    rows = [['progress', '8 B half round trip, us, p50', 'p99']]
+    for kind in ('manual', 'auto'):
+        e = [look.get('loop', 'pmf', kind, 8, name) for name in ('p50', 'p99')]
+        if e[0]:
+            rows.append([kind, cell(e[0], 1, 2), cell(e[1], 1, 2)])
+    return rows if len(rows) > 1 else None
+
+
 def link_tables(record, link):
     """(title, rows) for one link; the first row is the heading."""
     look = Lookup(record)
@@ -118,6 +141,8 @@ def link_tables(record, link):
          by_size(look, link, 'bw', 'bytes_per_s', 1e-9, 3)),
         ('GB/s both ways together', by_size(look, link, 'both', 'bytes_per_s', 1e-9, 3)),
         ('more', small_table(look, link)),
+        ('one endpoint to many of another process, and back, MTU 1500',
+         endpoints_table(look, link)),
     ]
     return [(f'{link}: {title}', rows) for title, rows in tables if rows]
 
@@ -129,12 +154,17 @@ def target_table(record):
               words[t['reached']]] for t in record['targets']])
 
 
+def last_tables(record):
+    """What belongs to no link of the record."""
+    look = Lookup(record)
+    tables = [('both ends in one program, loop link', progress_table(look)),
+              ('one to many, af_packet', peers_table(look))]
+    return [*((title, rows) for title, rows in tables if rows), target_table(record)]
+
+
 def all_tables(record):
     tables = [table for link in record['links'] for table in link_tables(record, link)]
-    peers = peers_table(Lookup(record))
-    if peers:
-        tables.append(('one to many, af_packet', peers))
-    return [*tables, target_table(record)]
+    return [*tables, *last_tables(record)]
 
 
 def text(title, rows):

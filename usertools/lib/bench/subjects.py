@@ -19,6 +19,7 @@ import links
 import proc
 
 HEADROOM = 128         # bytes that DPDK keeps before a frame in its buffer
+ALONE = 1000           # bytes of a message that shares no frame where the MTU is 1500
 TIMEOUT = 30           # s, beyond what a program was asked to take
 RX_RATE = re.compile(r'Rx-pps:\s+(\d+)')
 PINGPONG_ROW = re.compile(r'^(\d+)\S*\s+\S+\s+=\S+\s+\S+\s+\S+\s+\S+\s+([\d.]+)\s', re.M)
@@ -227,8 +228,9 @@ class Bench:
             return name, ['--name', name]
         return end.control, ['--bind', end.control]
 
-    def perf(self, link, who, options, points, *, cores=None, kind=None):
-        """pmf-perf with one list of options. (samples, error or None)"""
+    def perf(self, link, who, options, points, *, listen=(), cores=None, env=None, **kind):
+        """pmf-perf with one list of options; `listen` are the server's own, `kind` goes into the
+        samples. (samples, error or None)"""
         self.fresh(link)
         port = ['--port', str(next(self.ports))]
         cores = cores or self.cores
@@ -237,14 +239,38 @@ class Bench:
         def side(i, words):
             return self.start(link.ends[i], cores[i], [self.build / 'app/pmf-perf', '--',
                                                        '--provider', who, *port, *words],
-                              config=who == 'pmf')
+                              config=who == 'pmf', env=env)
         seconds = points * (3 * self.duration_ms / 1e3 + 1)
         out, error = self.pair(
-            lambda: side(0, ['--listen', *own]),
+            lambda: side(0, ['--listen', *own, *listen]),
             lambda: side(1, ['--peer', peer, *self.address(link, who, 1)[1], '--format', 'json',
                              '--duration', f'{self.duration_ms}ms', *options]),
             lambda process: 'listening' in process.out, seconds)
-        return self.long_enough(samples_of(out, kind), error)
+        return self.long_enough(samples_of(out, **kind), error)
+
+    def endpoints(self, link, kind, n):
+        """One endpoint sends to n of the other process (fan_out), or n send to one (fan_in): 8 B
+        messages, and some of which no two fit into a frame."""
+        many, one = ['--endpoints', str(n)], ['--endpoints', '1']
+        here, there = (one, many) if kind == 'fan_out' else (many, one)
+        return self.perf(link, 'pmf', ['--mode', 'rate', '--size', f'8,{ALONE}', *here], 2,
+                         listen=there, env={'FI_PMF_MTU': '1500'}, kind=kind, n=n)
+
+    def alone(self, progress):
+        """Both ends in one program on the loop link, with the application's thread on one core; in
+        automatic progress an lcore has the other."""
+        lcores = {'FI_PMF_LCORES': self.cores[1]} if progress == 'auto' else {}
+        end = links.End('loop', {'PMF_RUN': str(self.run_dir), **lcores}, '10.99.0.1')
+        process = self.start(end, self.cores[0], [self.build / 'app/pmf-perf', '--', '--self',
+                                                  '--progress', progress, '--duration',
+                                                  f'{self.duration_ms}ms', '--format', 'json'],
+                             config=True)
+        try:
+            if process.wait(TIMEOUT + self.duration_ms / 1e3):
+                raise Failed(self.reason([process]))
+            return self.long_enough(samples_of(process.out, progress), None)
+        finally:
+            self.forget(process)
 
     def long_enough(self, samples, error):
         """Leaves out streams whose messages came in at one go: their rate means nothing."""
@@ -305,6 +331,8 @@ def samples_of(out, kind=None, **more):
         # Of two directions the longer counts for both, where one ended early.
         rate = row['messages'] / row['seconds'] if row['seconds'] else 0
         figures = {'messages_per_s': rate, 'bytes_per_s': rate * row['bytes']}
+        if 'n' in more and rate:
+            figures['ns_per_message'] = 1e9 / rate
         if 'half_rtt_us' in row:
             figures.update(row['half_rtt_us'])
         key = (row['mode'], row['direction'], row['more'])
