@@ -140,7 +140,7 @@ def test_pingpong_through_everything(kind, wire, pmf_run, free_port):
     ('--fault', 'pause=1s:500ms', 'fault_delayed'),
     ('--fault', 'loss=30%,kinds=ack', 'fault_lost'),
     ('--fault', 'loss=30%,kinds=data', 'fault_lost'),
-    ('--forth', 'rate=200:60000', 'fault_full'),
+    ('--forth', 'rate=200:12000', 'fault_full'),
     ('--forth', 'rate=200:300000:20000', 'fault_marked')))
 def test_every_byte_through(option, fault, count, wire, verified):
     w = wire('vhost', option, fault)
