@@ -337,9 +337,10 @@ static __attribute__((noinline)) bool run_several(struct pmf_progress *p, bool a
 	for (uint32_t q = 0; q < p->nengines; q++) {
 		struct pmf_engine *e = p->engine[q];
 
-		if (used >> q & 1 ||
-		    (old && atomic_load_explicit(&e->last_pass, memory_order_relaxed) < old))
+		if (used >> q & 1)
 			busy |= try_pass(e, answers);
+		else if (old && atomic_load_explicit(&e->last_pass, memory_order_relaxed) < old)
+			busy |= try_pass(e, false); /* nothing there is left for later */
 	}
 	return busy;
 }
