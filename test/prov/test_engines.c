@@ -196,7 +196,7 @@ static void test_engines_a_queue_left_alone_is_looked_at(void)
 
 	pair_open(&p);
 	CU_ASSERT_EQUAL(fi_inject(p.f[0].a.ep, p.s.tx, LEN, p.s.dest), 0);
-	end = fx_now_ms() + 5000;
+	end = fx_now_ms() + FX_MS;
 	while ((n = fi_cq_read(p.f[1].a.rxcq, &e, 1)) == -FI_EAGAIN && fx_now_ms() < end)
 		;
 	CU_ASSERT_EQUAL_FATAL(n, 1);
