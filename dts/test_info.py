@@ -13,7 +13,7 @@ from proc import listens, wait_until
 LOOP = End('loop', {}, '10.99.0.1')
 VARIABLES = ('PORT', 'EAL', 'HUGEPAGES', 'MEMORY_MB', 'LCORES', 'RESCUE_US', 'LINGER_MS', 'DSCP',
              'FAULT', 'CAPTURE', 'MTU', 'PEER_TIMEOUT_MS', 'EAGER_LIMIT', 'UNEXPECTED_MB',
-             'ACK_DELAY_US', 'AUTH_KEY_FILE', 'ENCRYPT', 'TX_SIZE', 'RX_SIZE', 'INJECT_SIZE')
+             'ACK_DELAY_US', 'AUTH_KEY_FILE', 'COALESCE', 'ENCRYPT', 'TX_SIZE', 'RX_SIZE', 'INJECT_SIZE')
 
 
 def fabric_path(tree):

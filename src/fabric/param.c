@@ -54,6 +54,9 @@ static const struct param params[] = {
 	U32("ENCRYPT", encrypt, 0, 1, 0,
 	    "1: packets that have an authorization key are encrypted, too; alike on all sides "
 	    "(default: 0)"),
+	U32("COALESCE", coalesce, 0, 1, 1,
+	    "0: each message travels in packets of its own "
+	    "(default: 1)"),
 	U32("MEMORY_MB", memory_mb, 0, 1 << 20, 0,
 	    "Memory for packets in megabytes (default: 0, as the ports need)"),
 	U32("DSCP", dscp, 0, 63, 0,

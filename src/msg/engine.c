@@ -81,6 +81,7 @@ static void conf_flow(struct pmf_engine *e)
 	f->rx_credit = PMF_MIN(RX_CREDIT, PMF_MAX(c->unexpected_bytes / 2, 4096u));
 	f->first_credit = PMF_MIN(FIRST_CREDIT, f->rx_credit);
 	f->max_payload = e->port->max_payload;
+	f->one_record = !c->coalesce;
 	f->queue_aim = QUEUE_AIM;
 	f->looks = &e->looks;
 	e->window = f->window;

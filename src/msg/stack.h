@@ -27,6 +27,7 @@ struct pmf_conf {
 	uint16_t lcore[PMF_MAX_QUEUES];
 	const char *auth_key_file; /* NULL: none */
 	uint32_t encrypt;	   /* packets under a key, too */
+	uint32_t coalesce;	   /* messages share packets */
 	enum pmf_huge huge;
 	unsigned int memory_mb;
 	unsigned int dscp;

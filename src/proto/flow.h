@@ -44,6 +44,7 @@ struct pmf_flow_conf {
 	uint64_t rx_credit;    /* message cost that a peer may have unreturned here, bytes */
 	uint64_t first_credit; /* the grant in a challenge, bytes, at most rx_credit */
 	uint16_t max_payload;  /* UDP payload that the port bears, at least PMF_WIRE_MIN_PAYLOAD */
+	bool one_record;       /* messages and control records do not share packets */
 	pmf_ns_t queue_aim;    /* time in queues that a flow which is alone allows */
 	const struct pmf_looks *looks; /* how often the caller looks for frames; NULL: always */
 };

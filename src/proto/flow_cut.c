@@ -141,13 +141,14 @@ static void cut_range(struct pmf_flow *f, enum pmf_flow_queue q, struct pmf_txpk
 	struct pmf_txq *txq = &f->txq[q];
 	struct pmf_item *item = txq->cur;
 	uint64_t off = txq->off, take;
+	unsigned int most = f->conf->one_record ? 1 : PMF_WIRE_MAX_RECS;
 	size_t room = left, n;
 
 	p->first = item;
 	p->off = off;
 	p->bytes = 0;
 	p->nrecs = p->ends = 0;
-	while (item && p->nrecs < PMF_WIRE_MAX_RECS) {
+	while (item && p->nrecs < most) {
 		/* (Control has no mode, but is in another queue.) */
 		if (pmf_likely(item->mode == PMF_MODE_NONE) && q == PMF_Q_SEND && !item->aborted &&
 		    !pmf_flow_admit(f, item))

@@ -90,6 +90,7 @@ void sim_conf_vary(struct sim_conf *c)
 	c->queue = (64 + below(&d, 16 << 10)) << 10;
 	c->ecn_mark = one_in(&d, 3) ? c->queue / 8 : 0;
 	c->big = one_in(&d, 10);
+	c->flow.one_record = one_in(&d, 10);
 	/* so long that bad luck alone kills nobody */
 	c->flow.dead_after = 100 * PMF_NS_PER_S;
 }

@@ -76,6 +76,24 @@ static void test_small_ones_share_a_packet(void)
 		free(item[i]);
 }
 
+static void test_one_record_in_a_packet(void)
+{
+	struct pmf_item *item[20];
+
+	given_open();
+	p.a.conf.one_record = true;
+	for (int i = 0; i < 20; i++)
+		item[i] = push(&p.a, i == 10 ? 4000 : 8);
+	pipe_run(&p, PMF_NS_PER_MS);
+	/* 1 before, 19 small ones, and one in pieces that nothing rides with */
+	CU_ASSERT_EQUAL(p.a.stats.tx_packets, 1 + 19 + (4000 + PIPE_PAYLOAD - 1) / PIPE_PAYLOAD);
+	CU_ASSERT_EQUAL(p.b.whole, 21);
+	CU_ASSERT_EQUAL(p.a.done, 21);
+	pipe_fini(&p);
+	for (int i = 0; i < 20; i++)
+		free(item[i]);
+}
+
 static void test_at_most_so_many_records(void)
 {
 	static struct pmf_item *item[300];
@@ -440,6 +458,7 @@ int main(void)
 	static const struct proto_test tests[] = {
 		{"an answer first", test_an_answer_first},
 		{"small ones share a packet", test_small_ones_share_a_packet},
+		{"one record in a packet", test_one_record_in_a_packet},
 		{"at most so many records", test_at_most_so_many_records},
 		{"CQ data, and pieces", test_data_and_pieces},
 		{"large is announced", test_large_is_announced},
