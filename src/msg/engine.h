@@ -125,10 +125,11 @@ struct pmf_engine {
 	struct pmf_flow_conf fconf;
 	struct pmf_looks looks;
 	struct pmf_contact_key key;
-	TAILQ_HEAD(, pmf_auth) auths; /* rings of authorization keys in use */
-	struct rte_hash *by_name;     /* struct pmf_flow_name → struct pmf_eflow */
-	struct pmf_ep **ep_of_port;   /* 65,536 */
-	void *stub_mem, *block_mem;
+	TAILQ_HEAD(, pmf_auth) auths;	      /* rings of authorization keys in use */
+	struct rte_hash *by_name;	      /* struct pmf_flow_name → struct pmf_eflow */
+	struct pmf_ep **ep_of_port;	      /* 65,536 */
+	struct pmf_stub *stub_mem, *stub_new; /* from stub_new on none was ever out */
+	struct pmf_block *block_mem, *block_new;
 	struct pmf_ended ended;
 	struct pmf_engine_stats stats;
 	struct pmf_mcasts *mcasts; /* NULL until a group is joined */

@@ -2,7 +2,9 @@
  * Copyright (c) 2026 The pmf authors
  *
  * Memory for messages that came before their receive: a fixed number of stubs and of blocks, made
- * with the engine. Engine owner only. What does not fit is held at its sender.
+ * with the engine. Engine owner only. What does not fit is held at its sender. What was given back
+ * last goes out first, and what was never out has not been touched: it is no memory of the
+ * machine's yet.
  */
 #include "msg/engine.h"
 
@@ -19,25 +21,17 @@ int pmf_unexpected_init(struct pmf_engine *e)
 {
 	uint32_t nblocks = (uint32_t)(e->conf->unexpected_bytes / PMF_BLOCK_SIZE);
 	uint32_t nstubs = PMF_MAX(nblocks * STUBS_PER_BLOCK, 4u * PMF_WIRE_MAX_RECS);
-	struct pmf_stub *stub;
-	struct pmf_block *block;
 
-	e->stub_mem = calloc(nstubs, sizeof(*stub));
-	e->block_mem = calloc(PMF_MAX(nblocks, 1u), sizeof(*block));
+	e->stub_mem = calloc(nstubs, sizeof(*e->stub_mem));
+	e->block_mem = calloc(PMF_MAX(nblocks, 1u), sizeof(*e->block_mem));
 	if (!e->stub_mem || !e->block_mem) {
 		pmf_unexpected_fini(e);
 		return -ENOMEM;
 	}
 	TAILQ_INIT(&e->stub_free);
-	stub = e->stub_mem;
-	for (uint32_t i = 0; i < nstubs; i++)
-		TAILQ_INSERT_TAIL(&e->stub_free, &stub[i], link);
+	e->stub_new = e->stub_mem;
 	e->nstub_free = nstubs;
-	block = e->block_mem;
-	for (uint32_t i = 0; i < nblocks; i++) {
-		block[i].next = e->block_free;
-		e->block_free = &block[i];
-	}
+	e->block_new = e->block_mem;
 	e->nblock_free = nblocks;
 	e->mc_kept_max = nblocks / MULTICAST_PART;
 	e->ep_kept_max = nblocks - nblocks / OTHERS_PART;
@@ -56,9 +50,12 @@ struct pmf_stub *pmf_stub_get(struct pmf_engine *e)
 {
 	struct pmf_stub *s = TAILQ_FIRST(&e->stub_free);
 
-	if (pmf_unlikely(!s))
+	if (pmf_unlikely(e->nstub_free == 0))
 		return NULL;
-	TAILQ_REMOVE(&e->stub_free, s, link);
+	if (s)
+		TAILQ_REMOVE(&e->stub_free, s, link);
+	else
+		s = e->stub_new++;
 	e->nstub_free--;
 	s->block = s->last = NULL;
 	s->ep = NULL;
@@ -86,6 +83,18 @@ struct pmf_stub *pmf_stub_get_datagram(struct pmf_engine *e, uint64_t total)
 	return s;
 }
 
+/* There is one: the caller has counted. */
+static struct pmf_block *block_get(struct pmf_engine *e)
+{
+	struct pmf_block *b = e->block_free;
+
+	if (!b)
+		return e->block_new++;
+	e->block_free = b->next;
+	b->next = NULL;
+	return b;
+}
+
 /** @return whether @p total bytes have a place now; all or nothing. */
 bool pmf_stub_reserve(struct pmf_engine *e, struct pmf_stub *s, uint64_t total)
 {
@@ -100,10 +109,8 @@ bool pmf_stub_reserve(struct pmf_engine *e, struct pmf_stub *s, uint64_t total)
 	if (s->ep) /* else a datagram, which has bounds of its own */
 		s->ep->kept += (uint32_t)need;
 	while (need--) {
-		struct pmf_block *b = e->block_free;
+		struct pmf_block *b = block_get(e);
 
-		e->block_free = b->next;
-		b->next = NULL;
 		if (s->last)
 			s->last->next = b;
 		else
