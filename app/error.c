@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One sentence at most: a program that fails says why once. Owned by the main thread. */
-static char sentence[1024];
+/* One sentence at most: a program that fails says why once. Each thread has its own. */
+static _Thread_local char sentence[1024];
 
 int perf_fail(const char *fmt, ...)
 {

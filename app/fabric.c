@@ -10,6 +10,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "clock.h"
 #include "error.h"
 
 /*
@@ -191,15 +192,42 @@ static int make_data_info(struct perf_fabric *f)
 	return 0;
 }
 
+/* Megabytes that are this process's now, huge pages and all; 0 where the kernel does not say. */
+static double resident_mb(void)
+{
+	static const char *const names[] = {"VmRSS:", "HugetlbPages:"};
+	FILE *file = fopen("/proc/self/status", "r");
+	unsigned long kb, sum = 0;
+	char line[128];
+	size_t i;
+
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file)) {
+		for (i = 0; i < 2; i++) {
+			if (strncmp(line, names[i], strlen(names[i])) == 0 &&
+			    sscanf(line + strlen(names[i]), "%lu", &kb) == 1)
+				sum += kb;
+		}
+	}
+	fclose(file);
+	return (double)sum / 1024;
+}
+
 static int open_objects(struct perf_fabric *f)
 {
+	double before = resident_mb();
+	uint64_t begun;
 	int rc;
 
 	rc = fi_fabric(f->info->fabric_attr, &f->fabric, NULL);
 	if (rc)
 		return perf_fail("provider %s does not open its fabric: %s", f->options->provider,
 				 fi_strerror(-rc));
+	begun = perf_now();
 	rc = fi_domain(f->fabric, f->info, &f->domain, NULL);
+	f->domain_ns = perf_now() - begun;
+	f->domain_mb = resident_mb() - before;
 	if (rc)
 		return perf_fail("provider %s does not open domain %s: %s (FI_LOG_LEVEL=warn says "
 				 "why)",

@@ -24,6 +24,8 @@ struct perf_fabric {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	bool mr_local;
+	uint64_t domain_ns; /* that fi_domain took */
+	double domain_mb;   /* by which the process had more memory after it */
 };
 
 /**

@@ -121,6 +121,11 @@ static int set_endpoints(struct perf_options *o, const char *value)
 	return set_unsigned(&o->endpoints, value, 1, PERF_ENDPOINTS_MAX);
 }
 
+static int set_threads(struct perf_options *o, const char *value)
+{
+	return set_unsigned(&o->threads, value, 1, PERF_THREADS_MAX);
+}
+
 static int set_forever(struct perf_options *o, const char *value)
 {
 	o->forever = true;
@@ -359,7 +364,10 @@ static const struct option options[] = {
 	{"provider", 'p', false, "NAME", "libfabric provider (pmf)", set_provider},
 	{"domain", 'd', false, "NAME", "only this domain of the provider", set_domain},
 	{"listen", 'l', false, NULL, "wait for clients; what to do comes from them", set_listen},
-	{"self", 0, false, NULL, "lat between two endpoints of this program alone", set_self},
+	{"self", 0, false, NULL, "between two endpoints of this program alone", set_self},
+	{"threads", 0, false, "N",
+	 "with --self: N at once, each with a domain, two endpoints and a processor (1)",
+	 set_threads},
 	{"clients", 0, false, "N", "with --listen: start when N clients are there (1)",
 	 set_clients},
 	{"endpoints", 0, false, "N",
@@ -433,6 +441,7 @@ void perf_options_init(struct perf_options *o)
 	strcpy(o->provider, "pmf");
 	strcpy(o->port, "9471");
 	o->clients = 1;
+	o->threads = 1;
 	o->modes[0] = PERF_LAT;
 	o->n_modes = 1;
 	o->sizes[0] = 8;
@@ -498,8 +507,10 @@ int perf_options_check(const struct perf_options *o)
 	if (o->listen && o->n_peers)
 		return perf_fail("--listen and --peer exclude each other");
 	if (o->self && (o->listen || o->n_peers || o->interactive || o->endpoints || o->verify ||
-			o->n_modes != 1 || o->modes[0] != PERF_LAT))
-		return perf_fail("--self is alone, and does lat without --verify");
+			o->more != 1 || o->direction != PERF_TX))
+		return perf_fail("--self is alone, and sends one way without --verify and --more");
+	if (!o->self && o->threads != 1)
+		return perf_fail("--threads needs --self");
 	if (!o->listen && !o->n_peers && !o->self)
 		return perf_fail("nothing to do: give --listen or --peer ADDR; --help says more");
 	if (!o->listen && (o->forever || o->clients != 1))

@@ -11,6 +11,7 @@
 enum {
 	PERF_PARTNERS_MAX = 64,	   /* peers of a client, clients of a server */
 	PERF_ENDPOINTS_MAX = 1024, /* of one side, for data */
+	PERF_THREADS_MAX = 64,
 	PERF_SIZES_MAX = 64,
 	PERF_TEXT_MAX = 128, /* an address, a name */
 };
@@ -52,7 +53,8 @@ struct perf_options {
 	unsigned int clients;
 	unsigned int endpoints; /* 0: one, and messages do not say to which pair they belong */
 	bool listen;
-	bool self; /* both ends are here */
+	bool self;	      /* both ends are here */
+	unsigned int threads; /* that do so */
 	bool forever;
 	bool auto_progress;
 	bool thread_safe;

@@ -13,7 +13,8 @@
 static const struct perf_options *options;
 static unsigned int rows;
 static bool begun;
-static int headed = -1; /* the kind of table that is under way in text */
+static double domain_ms, domain_mb; /* 0: not said */
+static int headed = -1;		    /* the kind of table that is under way in text */
 
 static double per_second(const struct perf_received *r)
 {
@@ -184,6 +185,14 @@ void perf_report_begin(const struct perf_options *o)
 	fflush(stdout);
 }
 
+void perf_report_domain(const struct perf_fabric *f)
+{
+	domain_ms = (double)f->domain_ns / 1e6;
+	domain_mb = f->domain_mb;
+	if (options->verbose)
+		perf_report_note("domain opened in %.1f ms, with %.1f MB\n", domain_ms, domain_mb);
+}
+
 void perf_report_add(const struct perf_result *r)
 {
 	struct figures f;
@@ -203,6 +212,9 @@ void perf_report_end(const char *error)
 {
 	if (begun && options->format == PERF_JSON) {
 		printf("\n  ]");
+		if (domain_ms > 0)
+			printf(",\n  \"domain\": {\"ms\": %.3f, \"mb\": %.1f}", domain_ms,
+			       domain_mb);
 		if (error) {
 			printf(",\n  \"error\": ");
 			json_string(error);

@@ -11,6 +11,9 @@
 /** Begin: for JSON the head of the document. */
 void perf_report_begin(const struct perf_options *o);
 
+/** What opening the domain took: a line of its own with --verbose, and in JSON. */
+void perf_report_domain(const struct perf_fabric *f);
+
 /** One row. */
 void perf_report_add(const struct perf_result *r);
 

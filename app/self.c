@@ -3,183 +3,76 @@
  */
 #include "self.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "endpoint.h"
 #include "error.h"
-#include "region.h"
 #include "report.h"
 #include "run.h"
+#include "self_work.h"
 
 /*
  * Both ends in one program and one thread: no session, no partner. What it shows is what the
  * provider does for one application thread, by itself or by a thread of its own (automatic
- * progress).
+ * progress); with several threads, each with a domain and two ends, what more of its engines give.
  */
 
-#define RECEIVES 16u
-#define WARM_UP 1000u
-#define LOOK 256u /* empty polls between two looks at the clock and at the user */
+#define RECEIVES 16u /* at least */
 
-struct side {
-	struct perf_endpoint endpoint;
-	struct perf_region rx; /* RECEIVES buffers */
-	fi_addr_t peer;
-	uint64_t sent;
-	uint64_t received;
+struct worker {
+	struct perf_both both;
+	struct self *self;
+	pthread_t thread;
+	int core; /* -1: where the scheduler likes */
+	int rc;
+	char error[256]; /* why, where rc is not 0 */
 };
 
 struct self {
 	const struct perf_options *options;
-	struct perf_fabric fabric;
-	struct perf_region tx;
-	struct side sides[2];
-	struct perf_result result;
-	size_t size;
-	bool inject;
-	bool (*stop)(void *arg);
+	pthread_mutex_t gate; /* held while threads are started */
+	atomic_bool failed;
+	unsigned int n;
+	struct worker *workers;
 };
 
-static int post_receive(struct self *x, struct side *s, uint8_t *buf)
-{
-	ssize_t rc = fi_recv(s->endpoint.ep, buf, x->size, s->rx.desc, FI_ADDR_UNSPEC, buf);
-
-	return rc ? perf_fail("a receive of %zu bytes is refused: %s", x->size,
-			      fi_strerror((int)-rc))
-		  : 0;
-}
-
-/* The context of a receive is its buffer, a send has none. */
-static int poll_side(struct self *x, struct side *s)
-{
-	struct fi_cq_data_entry entries[RECEIVES];
-	int n = perf_endpoint_read(&s->endpoint, entries, RECEIVES), i;
-
-	for (i = 0; i < n; i++) {
-		if (!entries[i].op_context)
-			continue;
-		if (entries[i].len != x->size)
-			return perf_fail("a message has %zu bytes where %zu were sent",
-					 entries[i].len, x->size);
-		s->received++;
-		if (post_receive(x, s, entries[i].op_context))
-			return -1;
-	}
-	return n < 0 ? -1 : n;
-}
-
-/* @return 1 posted, 0 no room now, -1 */
-static int send_one(struct self *x, struct side *s)
-{
-	struct perf_endpoint *e = &s->endpoint;
-	ssize_t rc = x->inject ? fi_inject(e->ep, x->tx.base, x->size, s->peer)
-			       : fi_send(e->ep, x->tx.base, x->size, x->tx.desc, s->peer, NULL);
-
-	if (rc == -FI_EAGAIN)
-		return 0;
-	if (rc)
-		return perf_fail("a send of %zu bytes is refused: %s", x->size,
-				 fi_strerror((int)-rc));
-	s->sent++;
-	return 1;
-}
-
-static int look(struct self *x, uint64_t since)
-{
-	if (x->stop(NULL))
-		return perf_fail("interrupted");
-	return perf_now() - since > x->options->timeout_ns
-		       ? perf_fail("no message has moved for %g s",
-				   (double)x->options->timeout_ns / 1e9)
-		       : 0;
-}
-
-/* One message, from its post to the reading of its completion at the other end. */
-static int cross(struct self *x, struct side *from, struct side *to, uint64_t now)
-{
-	const uint32_t yield = x->options->yield;
-	uint64_t before = to->received;
-	uint32_t idle = 0;
-	int sent = 0, n;
-
-	while (to->received == before) {
-		if (!sent && (sent = send_one(x, from)) < 0)
-			return -1;
-		n = poll_side(x, to);
-		if (n == 0)
-			n = poll_side(x, from);
-		if (n < 0)
-			return -1;
-		idle = n ? 0 : idle + 1;
-		if (yield && idle && idle % yield == 0)
-			sched_yield();
-		if (idle && idle % LOOK == 0 && look(x, now))
-			return -1;
-	}
-	return 0;
-}
-
-static int ping(struct self *x)
-{
-	const struct perf_options *o = x->options;
-	uint64_t warm = o->warmup_auto ? WARM_UP : o->warmup, n;
-	uint64_t limit = o->count ? warm + o->count : UINT64_MAX;
-	uint64_t now = perf_now(), start = now, end = UINT64_MAX, before;
-	struct perf_result *r = &x->result;
-
-	for (n = 0; n < limit && now < end; n++) {
-		if (n == warm) {
-			start = now;
-			end = o->count ? UINT64_MAX : start + o->duration_ns;
-		}
-		if (cross(x, &x->sides[0], &x->sides[1], now) ||
-		    cross(x, &x->sides[1], &x->sides[0], now))
-			return -1;
-		before = now;
-		now = perf_now();
-		if (n >= warm)
-			perf_histogram_add(&r->rtt, now - before);
-		if (n % 4096 == 0 && look(x, now))
-			return -1;
-	}
-	r->rtt_ns = r->rtt.count ? now - start : 0;
-	return 0;
-}
-
-static void close_sides(struct self *x)
+static void close_sides(struct perf_both *b)
 {
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		perf_endpoint_close(&x->sides[i].endpoint);
-		perf_region_close(&x->sides[i].rx);
+		perf_endpoint_close(&b->sides[i].endpoint);
+		perf_region_close(&b->sides[i].rx);
 	}
-	perf_region_close(&x->tx);
-	memset(x->sides, 0, sizeof(x->sides));
+	perf_region_close(&b->tx);
+	memset(b->sides, 0, sizeof(b->sides));
 }
 
-static int open_side(struct self *x, struct side *s)
+static int open_side(struct perf_both *b, struct perf_side *s)
 {
-	size_t stride = (x->size + 63) & ~(size_t)63, i;
+	size_t receives = b->mode == PERF_LAT ? RECEIVES : RECEIVES + b->options->window;
+	size_t stride = (b->size + 63) & ~(size_t)63, i;
 
-	if (perf_region_open(&s->rx, &x->fabric, RECEIVES * stride + 1) ||
-	    perf_endpoint_open(&s->endpoint, &x->fabric, x->fabric.data_info, 4 * RECEIVES, 2))
+	if (perf_region_open(&s->rx, &b->fabric, receives * stride + 1) ||
+	    perf_endpoint_open(&s->endpoint, &b->fabric, b->fabric.data_info, 4 * receives, 2))
 		return -1;
-	for (i = 0; i < RECEIVES; i++) {
-		if (post_receive(x, s, s->rx.base + i * stride))
+	for (i = 0; i < receives; i++) {
+		if (perf_both_receive(b, s, s->rx.base + i * stride))
 			return -1;
 	}
 	return 0;
 }
 
-static int open_sides(struct self *x)
+static int open_sides(struct perf_both *b)
 {
-	struct side *s = x->sides;
+	struct perf_side *s = b->sides;
 
-	return perf_region_open(&x->tx, &x->fabric, x->size + 1) || open_side(x, &s[0]) ||
-			       open_side(x, &s[1]) ||
+	return perf_region_open(&b->tx, &b->fabric, b->size + 1) || open_side(b, &s[0]) ||
+			       open_side(b, &s[1]) ||
 			       perf_endpoint_insert(&s[0].endpoint, s[1].endpoint.name,
 						    s[1].endpoint.name_len, &s[0].peer) ||
 			       perf_endpoint_insert(&s[1].endpoint, s[0].endpoint.name,
@@ -188,40 +81,147 @@ static int open_sides(struct self *x)
 		       : 0;
 }
 
-static int one_size(struct self *x, size_t size)
+static void *worker_main(void *arg)
 {
-	struct perf_result *r = &x->result;
-	int rc;
+	struct worker *w = arg;
+	cpu_set_t mask;
 
-	memset(r, 0, sizeof(*r));
-	perf_histogram_init(&r->rtt);
-	r->partners = r->pairs = 1;
-	r->work = (struct perf_work){
-		.mode = PERF_LAT, .direction = PERF_BOTH, .size = size, .window = 1, .more = 1};
-	x->size = size;
-	x->inject =
-		x->options->inject != PERF_OFF && size <= x->fabric.data_info->tx_attr->inject_size;
-	rc = open_sides(x) || ping(x) ? -1 : 0;
-	close_sides(x);
+	if (w->core >= 0) {
+		CPU_ZERO(&mask);
+		CPU_SET(w->core, &mask);
+		pthread_setaffinity_np(pthread_self(), sizeof(mask), &mask);
+	}
+	pthread_mutex_lock(&w->self->gate);
+	pthread_mutex_unlock(&w->self->gate);
+	w->rc = atomic_load(&w->self->failed) ? -1 : perf_both_work(&w->both);
+	if (w->rc) {
+		snprintf(w->error, sizeof(w->error), "%s", perf_error());
+		atomic_store(&w->self->failed, true);
+	}
+	return NULL;
+}
+
+/* All of them at once, each in a thread; one alone in this one. */
+static int work(struct self *x)
+{
+	unsigned int started, i;
+	struct worker *w;
+	int rc = 0;
+
+	if (x->n == 1)
+		return perf_both_work(&x->workers[0].both);
+	pthread_mutex_lock(&x->gate);
+	for (started = 0; rc == 0 && started < x->n; started += rc == 0) {
+		w = &x->workers[started];
+		rc = pthread_create(&w->thread, NULL, worker_main, w);
+	}
+	if (rc) {
+		atomic_store(&x->failed, true);
+		perf_fail("a thread cannot be started: %s", strerror(rc));
+	}
+	pthread_mutex_unlock(&x->gate);
+	for (i = 0; i < started; i++) {
+		pthread_join(x->workers[i].thread, NULL);
+		if (x->workers[i].error[0])
+			perf_fail("%s", x->workers[i].error);
+	}
+	return atomic_load(&x->failed) ? -1 : 0;
+}
+
+static void report(const struct self *x)
+{
+	static struct perf_result r;
+	const struct perf_both *first = &x->workers[0].both, *b;
+	bool lat = first->mode == PERF_LAT;
+	unsigned int i;
+
+	memset(&r, 0, sizeof(r));
+	perf_histogram_init(&r.rtt);
+	r.partners = 1;
+	r.pairs = x->n;
+	r.work = (struct perf_work){.mode = first->mode,
+				    .direction = lat ? PERF_BOTH : PERF_TX,
+				    .size = first->size,
+				    .window = lat ? 1 : x->options->window,
+				    .more = 1};
+	for (i = 0; i < x->n; i++) {
+		b = &x->workers[i].both;
+		perf_histogram_merge(&r.rtt, &b->rtt);
+		r.rtt_ns = b->got.ns > r.rtt_ns ? b->got.ns : r.rtt_ns;
+		r.tx.messages += b->got.messages;
+	}
+	r.tx.ns = r.rtt_ns;
+	perf_report_add(&r);
+}
+
+static int one_size(struct self *x, enum perf_mode mode, size_t size)
+{
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 0; rc == 0 && i < x->n; i++) {
+		struct perf_both *b = &x->workers[i].both;
+
+		perf_histogram_init(&b->rtt);
+		memset(&b->got, 0, sizeof(b->got));
+		b->mode = mode;
+		b->size = size;
+		b->inject = size <= b->fabric.data_info->tx_attr->inject_size &&
+			    (x->options->inject == PERF_ON ||
+			     (x->options->inject == PERF_AUTO && mode == PERF_LAT));
+		rc = open_sides(b);
+	}
+	rc = rc || work(x) ? -1 : 0;
+	for (i = 0; i < x->n; i++)
+		close_sides(&x->workers[i].both);
 	if (rc == 0)
-		perf_report_add(r);
+		report(x);
 	return rc;
+}
+
+static int open_workers(struct self *x, bool (*stop)(void *arg))
+{
+	unsigned int i;
+	cpu_set_t mine;
+	int core = -1;
+
+	sched_getaffinity(0, sizeof(mine), &mine);
+	for (i = 0; i < x->n; i++) {
+		struct worker *w = &x->workers[i];
+
+		w->self = x;
+		w->both.options = x->options;
+		w->both.stop = stop;
+		w->both.failed = &x->failed;
+		/* a processor each, in their order; no two share one while there are enough */
+		do
+			core = (core + 1) % CPU_SETSIZE;
+		while (!CPU_ISSET(core, &mine));
+		w->core = (unsigned int)CPU_COUNT(&mine) >= x->n ? core : -1;
+		if (perf_fabric_open(&w->both.fabric, x->options))
+			return -1;
+	}
+	perf_report_domain(&x->workers[0].both.fabric);
+	return 0;
 }
 
 int perf_self(const struct perf_options *o, bool (*stop)(void *arg))
 {
-	static struct self x;
-	unsigned int i;
+	struct self x = {.options = o, .n = o->threads};
+	unsigned int m, s, i;
 	int rc;
 
-	memset(&x, 0, sizeof(x));
-	x.options = o;
-	x.stop = stop;
-	rc = perf_fabric_open(&x.fabric, o);
-	if (rc)
-		return -1;
-	for (i = 0; rc == 0 && i < o->n_sizes; i++)
-		rc = one_size(&x, o->sizes[i]);
-	perf_fabric_close(&x.fabric);
+	x.workers = calloc(x.n, sizeof(*x.workers));
+	if (!x.workers)
+		return perf_fail("no memory for %u threads", x.n);
+	pthread_mutex_init(&x.gate, NULL);
+	rc = open_workers(&x, stop);
+	for (m = 0; rc == 0 && m < o->n_modes; m++)
+		for (s = 0; rc == 0 && s < o->n_sizes; s++)
+			rc = one_size(&x, o->modes[m], o->sizes[s]);
+	for (i = 0; i < x.n; i++)
+		perf_fabric_close(&x.workers[i].both.fabric);
+	pthread_mutex_destroy(&x.gate);
+	free(x.workers);
 	return rc;
 }

@@ -9,7 +9,8 @@
 #include "options.h"
 
 /**
- * Ping-pong between two endpoints of this program, all sizes of the options, one row each.
+ * Messages between two endpoints of this program, or between two in each of several threads: a row
+ * for each mode and size of the options.
  * @param stop  asked now and then; true: the user wants the end
  * @return 0; -1 with perf_error() set
  */

@@ -161,6 +161,17 @@ def test_both_ends_in_one_program():
         assert 0 < t["min"] <= t["p50"] <= t["p99"] <= t["max"], got
 
 
+def test_several_threads_in_one_program():
+    own = ["--name", f"pmf-test-{os.getpid()}"] if PROVIDER == "shm" else ["--bind", "127.0.0.1"]
+    out, _ = finish(start("--self", *own, "--threads", "2", "--mode", "rate,lat", "--warmup", "10",
+                          "--count", "500", "--window", "8", "--format", "json"))
+    whole = json.loads(out)
+    rate, lat = whole["results"]
+    assert rate["messages"] == 1000 and rate["pairs"] == 2 and rate["window"] == 8, rate
+    assert lat["messages"] == 1000 and lat["half_rtt_us"]["p50"] > 0, lat
+    assert whole["domain"]["ms"] > 0, whole
+
+
 def test_csv():
     server = Server()
     out, _ = finish(start("--peer", server.peer, "--size", "1-4", "--count", "100", "-f", "csv"))
@@ -200,7 +211,8 @@ def test_failures_are_one_sentence():
     fails(2, "--bogus")
     fails(2, "--peer", "a", "--size", "many")
     fails(2, "--peer", "a", "--endpoints", "0")
-    fails(2, "--self", "--mode", "rate")
+    fails(2, "--self", "--verify")
+    fails(2, "--threads", "2", "--peer", "a")
     fails(2, "--self", "--listen")
     fails(1, "-p", "nothing", "--peer", "a")
     assert "EAL did not start" in fails(1, "--bogus", "--", "--listen")
