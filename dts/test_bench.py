@@ -62,6 +62,11 @@ def test_the_smallest_run(runner, tmp_path):
     for progress in ('manual', 'auto'):
         found = entries(record, link='loop', who='pmf', kind=progress, bytes=8, figure='p50')
         assert len(found) == 1 and found[0]['median'] > 0, (progress, run)
+    assert len(entries(record, kind='single', bytes=8, figure='messages_per_s')) == 1, run
+    for n in (1, 2):
+        assert entries(record, link='loop', kind='engines', n=n, figure='messages_per_s'), (n, run)
+    for figure in ('ms', 'mb'):
+        assert entries(record, link='loop', kind='domain', figure=figure)[0]['median'] > 0, run
     ratio = entries(record, who='pmf', program='pmf-perf', kind='lat', figure='p50')[0]['to_raw']
     raw = entries(record, who='raw', kind='ping', bytes=64, figure='p50')[0]['median']
     mine = entries(record, who='pmf', program='pmf-perf', kind='lat', figure='p50')[0]['median']
@@ -70,7 +75,7 @@ def test_the_smallest_run(runner, tmp_path):
     assert isinstance(record['trust']['trusted'], bool)
     assert {'cpu', 'kernel', 'dpdk', 'cores', 'governor'} <= record['machine'].keys()
     judged = [t for t in record['targets'] if t['reached'] is not None]
-    assert len(judged) == 6, judged  # those of 8 bytes over vhost, and of the loop link
+    assert len(judged) == 10, judged  # those of 8 bytes over vhost, and of the loop link
     # The documentation's tables come from the record.
     text = runner.run([BENCH, '--markdown', file]).out
     assert '### vhost: half round trip, us, p50' in text and '| 8 B |' in text, text

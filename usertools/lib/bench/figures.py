@@ -59,7 +59,7 @@ class Figures:
             rate = self.raw(link, 'flood', frame, 'messages_per_s')
             others = -(-size // (mtu - HEADERS)) - 1
             return {run: first[run] + 1e6 * others / rate[run] for run in first if rate.get(run)}
-        if kind in ('bw', 'reused', 'more', 'peers') and name == 'messages_per_s' and size <= 64:
+        if kind in ('bw', 'reused', 'single', 'more', 'peers') and name == 'messages_per_s' and size <= 64:
             return self.raw(link, 'flood', 64, name)
         if kind in ('bw', 'reused') and name == 'bytes_per_s' and size > 64:
             return self.raw(link, 'flood', frame, name)
@@ -151,11 +151,12 @@ def targets(f):
     def more(key, other, name):
         values, others = f.values(key, name), f.values(other, name)
         return [values[run] - others[run] for run in values if run in others]
-    tcp, veth = 'tcp', 'af_packet'
+    tcp, veth, domain = 'tcp', 'af_packet', pmf('domain', 0, 'loop')
     rows = [
         ('8 B half round trip / raw 64 B, p50', to_raw(pmf('lat', 8), lat), '<=', 1.35),
         ('8 B half round trip / raw 64 B, p99.9', to_raw(pmf('lat', 8), 'p99.9'), '<=', 1.5),
         ('8 B messages/s one way / raw 64 B frames/s', to_raw(pmf('reused', 8), rate), '>=', 1.0),
+        ('the same, one message a frame', to_raw(pmf('single', 8), rate), '>=', 0.5),
         ('8 B messages/s one way / libfabric shm',
          to(pmf('reused', 8), plain('shm', 'reused', 8, 'vhost'), rate), '>', 1.0),
         ('1 MB bandwidth / raw full frames, payload touched',
@@ -172,11 +173,15 @@ def targets(f):
          to_raw(pmf('bw', 1 << 20, veth), 'bytes_per_s'), '>=', 0.85),
         ('auto progress on the loop link, 8 B half round trip, more than manual, us',
          more(pmf('auto', 8, 'loop'), pmf('manual', 8, 'loop'), lat), '<=', 0.5),
+        ('two engines on the loop link: 8 B messages/s / one engine',
+         to((*pmf('engines', 8, 'loop'), 2), pmf('engines', 8, 'loop'), rate), '>=', 1.6),
         ('1,000 peers, one message a frame: cost of a message / with one peer, to them',
          flat('fan_out', ALONE), '<=', 1.5),
         ('the same, from them', flat('fan_in', ALONE), '<=', 1.5),
         ('two processes on one core, 8 B half round trip, us',
          list(f.values(pmf('one_core', 8), lat).values()), '<', 5.0),
+        ('opening a domain, EAL apart, ms', list(f.values(domain, 'ms').values()), '<', 20),
+        ('memory of a domain at rest, MB', list(f.values(domain, 'mb').values()), '<', 64),
     ]
     return [judge(*row) for row in rows]
 

@@ -90,6 +90,9 @@ def small_table(look, link):
                 rows.append([f'{who}: fi_pingpong, {size_text(size)}, mean us', cell(e, 1, 2), '-'])
                 e = look.get(link, who, 'lat', size, 'mean')
                 rows.append([f'{who}: pmf-perf, {size_text(size)}, mean us', cell(e, 1, 2), '-'])
+    for size in look.sizes(link, 'single'):
+        e = look.get(link, 'pmf', 'single', size, 'messages_per_s')
+        rows.append([f'pmf: {size} B, one message a frame, M messages/s', cell(e, 1e-6, 3), ratio(e)])
     for size in look.sizes(link, 'one_core'):
         e = look.get(link, 'pmf', 'one_core', size, 'p50')
         rows.append([f'pmf: both processes on one core, {size} B, p50 us', cell(e, 1, 2), '-'])
@@ -115,6 +118,19 @@ def endpoints_table(look, link):
             e, one = (look.get(link, 'pmf', kind, size, 'ns_per_message', n=m) for m in (n, 1))
             row += [cell(e, 1, 0), f'{e["median"] / one["median"]:.2f}' if e and one else '-']
         rows.append(row)
+    return rows if len(rows) > 1 else None
+
+
+def loop_table(look):
+    rows = [['what', 'median (min-max)']]
+    for n in (1, 2):
+        e = look.get('loop', 'pmf', 'engines', 8, 'messages_per_s', n=n)
+        if e:
+            rows.append([f'{n} engine{"s" if n > 1 else ""}, 8 B, M messages/s', cell(e, 1e-6, 2)])
+    for name, what in (('ms', 'opening a domain, EAL apart, ms'), ('mb', 'its memory at rest, MB')):
+        e = look.get('loop', 'pmf', 'domain', 0, name)
+        if e:
+            rows.append([what, cell(e, 1, 1)])
     return rows if len(rows) > 1 else None
 
 
@@ -158,6 +174,7 @@ def last_tables(record):
     """What belongs to no link of the record."""
     look = Lookup(record)
     tables = [('both ends in one program, loop link', progress_table(look)),
+              ('the same: engines, and the domain', loop_table(look)),
               ('one to many, af_packet', peers_table(look))]
     return [*((title, rows) for title, rows in tables if rows), target_table(record)]
 

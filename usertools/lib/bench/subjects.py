@@ -140,10 +140,12 @@ class Bench:
         found = re.search(r'framesz=(\d+)', self.device(end))
         return int(found.group(1)) if found else 2048
 
+    def memory(self):
+        return EAL if self.hugepages else ['--no-pci', '--no-huge', '--no-shconf', '-m', '512',
+                                           '--no-telemetry']
+
     def eal(self, end):
-        memory = EAL if self.hugepages else ['--no-pci', '--no-huge', '--no-shconf', '-m', '512',
-                                             '--no-telemetry']
-        return [*memory, '--vdev', self.device(end)]
+        return [*self.memory(), '--vdev', self.device(end)]
 
     def socket_listens(self, _process):
         """For the links that are a socket: whether it takes connections. The others need no order."""
@@ -256,21 +258,38 @@ class Bench:
         return self.perf(link, 'pmf', ['--mode', 'rate', '--size', f'8,{ALONE}', *here], 2,
                          listen=there, env={'FI_PMF_MTU': '1500'}, kind=kind, n=n)
 
-    def alone(self, progress):
-        """Both ends in one program on the loop link, with the application's thread on one core; in
-        automatic progress an lcore has the other."""
-        lcores = {'FI_PMF_LCORES': self.cores[1]} if progress == 'auto' else {}
-        end = links.End('loop', {'PMF_RUN': str(self.run_dir), **lcores}, '10.99.0.1')
-        process = self.start(end, self.cores[0], [self.build / 'app/pmf-perf', '--', '--self',
-                                                  '--progress', progress, '--duration',
-                                                  f'{self.duration_ms}ms', '--format', 'json'],
+    def alone(self, options, env=None, cores=None, eal=()):
+        """All ends in one program on the loop link. What it printed."""
+        end = links.End('loop', {'PMF_RUN': str(self.run_dir), **(env or {})}, '10.99.0.1')
+        process = self.start(end, cores or self.cores[0],
+                             [self.build / 'app/pmf-perf', *eal, '--', '--self', *options,
+                              '--duration', f'{self.duration_ms}ms', '--format', 'json'],
                              config=True)
         try:
             if process.wait(TIMEOUT + self.duration_ms / 1e3):
                 raise Failed(self.reason([process]))
-            return self.long_enough(samples_of(process.out, progress), None)
+            return process.out
         finally:
             self.forget(process)
+
+    def progress(self, kind):
+        """The application's thread on one core; in automatic progress an lcore has the other."""
+        lcores = {'FI_PMF_LCORES': self.cores[1]} if kind == 'auto' else {}
+        out = self.alone(['--progress', kind], lcores)
+        return self.long_enough(samples_of(out, kind), None)
+
+    def engines(self, n):
+        """So many engines, each with a thread, a domain and a core; the rate of all together."""
+        out = self.alone(['--mode', 'rate', '--threads', str(n)],
+                         {'FI_PMF_PORT': f'net_ring0 10.99.0.1/24 queues={n}'},
+                         ','.join(self.cores[:n]))
+        return self.long_enough(samples_of(out, 'engines', n=n), None)
+
+    def domain(self):
+        """What fi_domain takes in a program whose EAL runs already."""
+        out = self.alone([], eal=self.memory())
+        found = json.loads(out)['domain']
+        return [{'kind': 'domain', 'bytes': 0, 'figures': found}], None
 
     def long_enough(self, samples, error):
         """Leaves out streams whose messages came in at one go: their rate means nothing."""
