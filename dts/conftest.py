@@ -6,6 +6,8 @@ PMF_BUILD names the build directory (default: build/). DTS_PROVIDER=tcp has the 
 libfabric's own provider, which shows whether a failure is the suite's or pmf's.
 """
 
+import contextlib
+import mmap
 import os
 import pathlib
 import shutil
@@ -23,6 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROVIDER = os.environ.get('DTS_PROVIDER', 'pmf')
 HUGE = pathlib.Path('/sys/kernel/mm/hugepages/hugepages-2048kB')
 HUGE_WANTED = 400
+MAP_HUGETLB = 0x40000  # which Python does not name
 
 
 def pytest_configure(config):
@@ -92,6 +95,15 @@ def pmf_run(tree, runner):
         return runner.start([*end.net, *prefix, tree / 'usertools/pmf-run', end.config, *command],
                             {**end.env, **(env or {})})
     return start
+
+
+@contextlib.contextmanager
+def hugepages_taken(leaving=0):
+    """All free hugepages but so many are mapped, and not touched: they still count as free."""
+    free, reserved = (int((HUGE / name).read_text()) for name in ('free_hugepages', 'resv_hugepages'))
+    with mmap.mmap(-1, (free - reserved - leaving) << 21,
+                   mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | MAP_HUGETLB):
+        yield
 
 
 @pytest.fixture(scope='module')

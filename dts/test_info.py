@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from conftest import hugepages_taken
 from links import End
 from proc import listens, wait_until
 
@@ -40,6 +41,15 @@ def test_info_without_hugepages(pmf_run):
 
 def test_info_with_hugepages(pmf_run, hugepages):
     check_info(pmf_run(LOOP, 'fi_info', '-p', 'pmf', '-v', env={'FI_PMF_HUGEPAGES': 'on'}))
+
+
+def test_who_start_together_share_hugepages(pmf_run, tree, hugepages):
+    """Six at once where hugepages are there for two: these have them, the others do without."""
+    with hugepages_taken(leaving=300):
+        begun = [pmf_run(LOOP, tree / 'build/app/pmf-perf', '--', '--self', '--duration', '2s')
+                 for _ in range(6)]
+        for process in begun:
+            assert process.wait(60) == 0, str(process)
 
 
 def test_info_is_the_same_with_and_without_hugepages(pmf_run):

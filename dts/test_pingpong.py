@@ -2,20 +2,18 @@
 # Copyright (c) 2026 The pmf authors
 """libfabric's own fi_pingpong, as Debian ships it, over every link: every size, every byte checked."""
 
-import mmap
 import os
 import re
 
 import pytest
 
-from conftest import HUGE, PROVIDER
+from conftest import PROVIDER, hugepages_taken
 from links import LINKS
 from proc import listens, wait_until
 
 # A row of fi_pingpong: bytes, iterations, the same number again where nothing was lost, ...
 ROW = re.compile(r'^(\d+(?:\.\d+)?[kmg]?)\s+(\d+)\s+=(\d+)\s', re.M)
 LARGEST = '6m'
-MAP_HUGETLB = 0x40000  # which Python does not name
 PROGRAM = ['fi_pingpong', '-p', PROVIDER, '-c']
 
 
@@ -71,9 +69,8 @@ def test_with_hugepages(make_link, pmf_run, free_port, hugepages):
 
 
 def test_with_hugepages_that_are_taken(make_link, pmf_run, free_port, hugepages):
-    """Mapped by somebody else and not touched yet they still count as free, and cannot be had."""
-    pages = int((HUGE / 'free_hugepages').read_text()) - int((HUGE / 'resv_hugepages').read_text())
-    with mmap.mmap(-1, pages << 21, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | MAP_HUGETLB):
+    """Mapped by somebody else and not touched yet they cannot be had, though they count as free."""
+    with hugepages_taken():
         pingpong(make_link('vhost'), pmf_run, free_port, ('-S', '64'))
 
 

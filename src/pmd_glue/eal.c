@@ -15,7 +15,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rte_cycles.h>
@@ -26,7 +28,10 @@
 
 #include "pmd_glue/eal_internal.h"
 
-enum { MAX_ARGS = 64, DEFAULT_MEMORY_MB = 256 };
+enum { MAX_ARGS = 64, DEFAULT_MEMORY_MB = 256, TURN_MS = 10000 };
+
+/* Locked by who counts and takes hugepages: there everywhere, for every user to read. */
+#define TURN "/dev"
 
 static struct {
 	pthread_mutex_t lock;
@@ -313,8 +318,31 @@ static int init_error(char *err, size_t errlen)
 	}
 }
 
+/*
+ * Programs that start together would count the same hugepages and all take them, so they do it one
+ * after another: from the count until EAL has what it wants. One that is stuck holds up the others
+ * for a time only. @return a descriptor for turn_give(), -1 without a turn
+ */
+static int turn_take(const struct pmf_eal_conf *conf)
+{
+	const struct timespec pause = {.tv_nsec = PMF_NS_PER_MS};
+	int fd = conf->huge == PMF_HUGE_OFF ? -1 : open(TURN, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (unsigned int ms = 0; fd >= 0 && ms < TURN_MS && flock(fd, LOCK_EX | LOCK_NB) != 0;
+	     ms++)
+		nanosleep(&pause, NULL);
+	return fd;
+}
+
+static void turn_give(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
 static int eal_init(const struct pmf_eal_conf *conf, char *err, size_t errlen)
 {
+	const int turn = turn_take(conf);
 	struct pmf_fdset before;
 	struct args a = {.n = 0};
 	/* EAL permutes the vector: the strings are freed from ours. */
@@ -322,6 +350,7 @@ static int eal_init(const struct pmf_eal_conf *conf, char *err, size_t errlen)
 	int ret = args_make(&a, conf, err, errlen);
 
 	if (ret) {
+		turn_give(turn);
 		args_free(&a);
 		return ret;
 	}
@@ -334,6 +363,7 @@ static int eal_init(const struct pmf_eal_conf *conf, char *err, size_t errlen)
 	if (conf->extra)
 		pmf_eal_stdio_divert();
 	ret = rte_eal_init(a.n, argv);
+	turn_give(turn);
 	if (conf->extra)
 		pmf_eal_stdio_restore();
 	ret = ret < 0 ? init_error(err, errlen) : 0;
