@@ -325,6 +325,8 @@ void pmf_complete_wake(struct pmf_engine *e);
 
 /* ep_close.c: an orphan has nothing left to send, or its time is over. */
 void pmf_ep_reap(struct pmf_engine *e, pmf_ns_t now);
+/** Another endpoint takes the port of orphans. */
+void pmf_ep_succeed(struct pmf_engine *e, uint16_t port);
 /** ep.c: its port may be another's; under the owner word. */
 void pmf_ep_drop_port(struct pmf_ep *ep);
 /** Memory only: never enabled, or off its engine. */

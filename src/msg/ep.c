@@ -317,6 +317,8 @@ int pmf_ep_enable(struct pmf_ep *ep)
 	if (!ep->shares_port)
 		err = hold_port(e, ep);
 	if (!err) {
+		if (ep->type == PMF_EP_RDM)
+			pmf_ep_succeed(e, ep->addr.port);
 		TAILQ_INSERT_TAIL(&e->eps, ep, link);
 		join_rctx(ep);
 		atomic_store_explicit(&ep->state,

@@ -147,6 +147,28 @@ void pmf_ep_reap(struct pmf_engine *e, pmf_ns_t now)
 	}
 }
 
+/*
+ * A peer that hears of the old life after the new one would take the old one for the newer, and end
+ * its flow with the new one: what an orphan has not opened by now it does not open any more.
+ */
+static void close_unopened(struct pmf_engine *e, struct pmf_ep *ep)
+{
+	struct pmf_eflow *ef, *next;
+
+	PMF_TAILQ_FOREACH_SAFE(ef, &ep->eflows, ep_link, next)
+	if (ef->flow.state != PMF_FLOW_OPEN)
+		pmf_eflow_free(e, ef, FI_ECANCELED);
+}
+
+void pmf_ep_succeed(struct pmf_engine *e, uint16_t port)
+{
+	struct pmf_ep *ep;
+
+	TAILQ_FOREACH (ep, &e->orphans, link)
+		if (ep->type == PMF_EP_RDM && ep->addr.port == port)
+			close_unopened(e, ep);
+}
+
 static void leave_engine(struct pmf_engine *e, struct pmf_ep *ep)
 {
 	pmf_ns_t now = pmf_clock_ns();

@@ -127,7 +127,14 @@ static void test_E2_a_new_endpoint_on_the_old_address(void)
 	fx_close(&f);
 }
 
-/* Another endpoint on b's address, which knows of nothing. Its address vector has nobody. */
+/* An endpoint on that address, which knows of nothing. Its address vector has nobody. */
+static void open_at(struct fx *f, struct fx_ep *e, const void *name, size_t len)
+{
+	fx_ep_open(f, e);
+	CU_ASSERT_EQUAL(fi_setname(&e->ep->fid, (void *)(uintptr_t)name, len), 0);
+	fx_ep_enable(e);
+}
+
 static void b_is_another(struct fx *f)
 {
 	char name[128];
@@ -135,9 +142,7 @@ static void b_is_another(struct fx *f)
 
 	memcpy(name, f->b.name, len);
 	fx_ep_close(&f->b);
-	fx_ep_open(f, &f->b);
-	CU_ASSERT_EQUAL(fi_setname(&f->b.ep->fid, name, len), 0);
-	fx_ep_enable(&f->b);
+	open_at(f, &f->b, name, len);
 }
 
 /* Announced to the old one, never received: that ends in an error, and is not the new one's. */
@@ -193,6 +198,42 @@ static void test_E2_the_new_one_is_heard(void)
 	CU_ASSERT(fx_now_ms() - start < fx_dead_ms() / 2);
 	FX_WAIT_OK(&f, f.a.rxcq, rx, &c);
 	CU_ASSERT_STRING_EQUAL(rx, "new");
+	fx_close(&f);
+}
+
+/*
+ * What the old one injected, and its peer was not there to hear, is tried on after its close. It
+ * must not reach the peer behind what the new one has said: that would end what they have.
+ */
+static void test_E2_the_old_one_is_silent_after_the_new(void)
+{
+	enum { HEARD_MS = 700 }; /* more than twice the time between two hellos */
+	char rx[8] = "", name[128];
+	struct fx_comp c;
+	size_t len;
+	double end;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	len = f.a.namelen;
+	memcpy(name, f.a.name, len);
+	fx_ep_close(&f.a);
+	CU_ASSERT_EQUAL(fi_inject(f.b.ep, "old", 4, f.b.a), 0);
+	CU_ASSERT(fx_stays_empty(&f, f.b.txcq));
+	b_is_another(&f);
+	open_at(&f, &f.a, name, len);
+	CU_ASSERT_EQUAL_FATAL(fi_av_insert(f.a.av, f.b.name, 1, &f.a.b, 0, NULL), 1);
+	CU_ASSERT_EQUAL_FATAL(fi_av_insert(f.b.av, f.a.name, 1, &f.b.a, 0, NULL), 1);
+	CU_ASSERT_EQUAL(fi_recv(f.a.ep, rx, 8, NULL, FI_ADDR_UNSPEC, rx), 0);
+	CU_ASSERT_EQUAL(fi_send(f.b.ep, "new", 4, NULL, f.b.a, rx), 0);
+	FX_WAIT_OK(&f, f.b.txcq, rx, &c);
+	FX_WAIT_OK(&f, f.a.rxcq, rx, &c);
+	CU_ASSERT_STRING_EQUAL(rx, "new");
+	CU_ASSERT_EQUAL(fi_recv(f.a.ep, rx, 8, NULL, FI_ADDR_UNSPEC, rx), 0);
+	for (end = fx_now_ms() + HEARD_MS; fx_now_ms() < end;)
+		fx_progress(&f);
+	CU_ASSERT(fx_stays_empty(&f, f.a.rxcq));
+	CU_ASSERT_EQUAL(fx_stat(&f, "engine:0", "flows_dead"), 0);
 	fx_close(&f);
 }
 
@@ -663,6 +704,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_E2_a_new_endpoint_on_the_old_address),
 	FX_TEST(test_E2_nothing_is_replayed),
 	FX_TEST(test_E2_the_new_one_is_heard),
+	FX_TEST(test_E2_the_old_one_is_silent_after_the_new),
 	FX_TEST(test_E3_close_with_operations_outstanding),
 	FX_TEST(test_E3_a_receive_that_is_being_filled),
 	FX_TEST(test_E3_entries_in_the_queue_stay_readable),
