@@ -97,8 +97,8 @@ static void roll(bool msg)
 
 	write_keys(K1);
 	fx_open(&f, &opt);
-	write_keys(K1 K2);
 	rolls = fx_stat(&f, "engine:0", "key_rolls");
+	write_keys(K1 K2);
 	traffic_until(&f, rolls + 1, &count);
 	rings = fx_stat(&f, "engine:0", "key_rolls") - rolls;
 	write_keys(K2 K1);
