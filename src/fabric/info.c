@@ -301,9 +301,14 @@ static int append_port(const struct query *q, enum fi_ep_type type, const struct
 	return 0;
 }
 
-/* Without hugepages some links cannot run; better said now than at fi_domain. */
+/*
+ * Without hugepages some links cannot run; better said now than at fi_domain. An EAL that runs has
+ * taken its own: how many are free then says nothing.
+ */
 static const char *huge_problem(const struct pmf_conf *conf)
 {
+	if (pmf_eal_running())
+		return NULL;
 	if (conf->huge != PMF_HUGE_OFF && pmf_eal_hugepages_usable())
 		return NULL;
 	if (conf->huge == PMF_HUGE_ON)
