@@ -93,6 +93,10 @@ static void drop_ring(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 		if (!ef)
 			continue;
 		tx->flow = ef;
+		if ((tx->flags & PMF_XF_FENCE) || !STAILQ_EMPTY(&ef->fenced)) {
+			STAILQ_INSERT_TAIL(&ef->fenced, &tx->item, link);
+			continue;
+		}
 		tx->flags |= PMF_XF_POSTED;
 		pmf_flow_push(&ef->flow, &tx->item);
 	}

@@ -344,6 +344,37 @@ static void test_E3_what_was_injected_still_arrives(void)
 	fx_close(&f);
 }
 
+/* The one waits behind a fence, the other has not been looked at yet. */
+static void test_E3_what_was_injected_keeps_its_order(void)
+{
+	enum { LEN = 1 << 20 };
+	static const char *const text[] = {"first", "second"};
+	char *large = calloc(1, LEN), rx[8];
+	struct iovec iov = {(void *)(uintptr_t)text[0], 6};
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1};
+	struct fx_comp c;
+	struct fx f;
+
+	fx_open(&f, NULL);
+	msg.addr = f.a.b;
+	CU_ASSERT_EQUAL(fi_send(f.a.ep, large, LEN, NULL, f.a.b, large), 0);
+	CU_ASSERT_EQUAL(fi_sendmsg(f.a.ep, &msg, FI_INJECT | FI_FENCE), 0);
+	CU_ASSERT(fx_stays_empty(&f, f.a.txcq));
+	iov = (struct iovec){(void *)(uintptr_t)text[1], 7};
+	CU_ASSERT_EQUAL(fi_sendmsg(f.a.ep, &msg, FI_INJECT | FI_MORE), 0);
+	fx_ep_close(&f.a);
+	free(large);
+	for (unsigned int i = 0; i < 2;) {
+		CU_ASSERT_EQUAL(fi_recv(f.b.ep, rx, 8, NULL, FI_ADDR_UNSPEC, rx), 0);
+		CU_ASSERT_FATAL(fx_wait(&f, f.b.rxcq, &c));
+		if (c.err.err) /* of the large one, which was taken back */
+			continue;
+		CU_ASSERT_STRING_EQUAL(rx, text[i]);
+		i++;
+	}
+	fx_close(&f);
+}
+
 static unsigned int count_fds(void)
 {
 	DIR *d = opendir("/proc/self/fd");
@@ -709,6 +740,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_E3_a_receive_that_is_being_filled),
 	FX_TEST(test_E3_entries_in_the_queue_stay_readable),
 	FX_TEST(test_E3_what_was_injected_still_arrives),
+	FX_TEST(test_E3_what_was_injected_keeps_its_order),
 	FX_TEST(test_E3_closing_while_the_process_exits),
 	FX_TEST(test_E5_cycles_leave_everything_where_it_was),
 	FX_TEST(test_E5_busy_cycles_beside_another_domain),
