@@ -197,6 +197,22 @@ def test_a_signal_ends_it(number, wire):
     assert not w.process.err, str(w)
 
 
+def test_faults_from_a_file_change(wire, run_dir):
+    """A line for each way, or one for both; one that is no good changes nothing."""
+    file = run_dir / 'faults'
+    file.write_text('loss=1%\n')
+    w = wire('vhost', '--faults', file)
+    assert [way['fault'] for way in w.reports('begin')[0]] == [f'loss=1%,seed={SEED + i}' for i in range(2)]
+    file.write_text('lose=1%\n')
+    w.process.signal(signal.SIGHUP)
+    wait_until(lambda: 'lose=1%' in w.process.err or not w.process.running(), 20, 'it says what is wrong')
+    file.write_text('dup=1%\nloss=2%\n')
+    w.process.signal(signal.SIGHUP)
+    wait_until(lambda: w.reports('changed') or not w.process.running(), 20, 'the faults are changed')
+    assert [way['fault'] for way in w.reports('changed')[0]] == [f'dup=1%,seed={SEED}', f'loss=2%,seed={SEED + 1}']
+    w.end()
+
+
 def test_a_duration_ends_it(wire):
     w = wire('vhost', '--duration', '100ms')
     assert w.process.wait(20) == 0 and len(w.reports('end')) == 1, str(w)

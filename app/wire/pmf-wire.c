@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The pmf authors
  */
+#include <errno.h>
 #include <getopt.h>
 #include <sched.h>
 #include <signal.h>
@@ -27,12 +28,13 @@ enum {
 	HELD_MAX = 1 << 20,
 };
 
-static volatile sig_atomic_t stop, show;
+static volatile sig_atomic_t stop, show, change;
 
 struct wire_main {
 	struct wire_way way[2];
 	struct raw_port port[2];
 	const char *fault[2];
+	const char *file; /* of faults, instead */
 	uint64_t id[2];
 	uint64_t seed, size, room, held, yield, duration_ns;
 	bool seeded, json, verbose, help;
@@ -42,6 +44,8 @@ static void on_signal(int number)
 {
 	if (number == SIGUSR1)
 		show = 1;
+	else if (number == SIGHUP)
+		change = 1;
 	else
 		stop = 1;
 }
@@ -54,6 +58,8 @@ static void help(void)
 	       "  --fault TEXT      what happens to frames, both ways\n"
 	       "  --forth TEXT      from the first port to the second\n"
 	       "  --back TEXT       from the second to the first\n"
+	       "  --faults FILE     instead: a line for each way, or one for both; read again at "
+	       "SIGHUP\n"
 	       "  --seed N          instead of the text's; the way back gets the next one\n"
 	       "  --ports A,B       DPDK's numbers of the two ports (0,1)\n"
 	       "  --duration TIME   end after it; without: at SIGINT or SIGTERM\n"
@@ -133,6 +139,9 @@ static int set_option(struct wire_main *m, int option, const char *value)
 	case 'b':
 		m->fault[1] = value;
 		return 0;
+	case 'F':
+		m->file = value;
+		return 0;
 	case 's':
 		m->seeded = true;
 		return perf_value_count(value, UINT64_MAX, &m->seed);
@@ -159,33 +168,58 @@ static int set_option(struct wire_main *m, int option, const char *value)
 	}
 }
 
-static int parse_faults(struct wire_main *m)
+/* Changes nothing when it fails. */
+static int parse_faults(const struct wire_main *m, const char *const text[2],
+			struct pmf_fault fault[2])
 {
+	struct pmf_fault f[2];
 	char why[256];
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		struct pmf_fault *f = &m->way[i].fault;
-
-		if (pmf_fault_parse(m->fault[i], f, why, sizeof(why)))
+		if (pmf_fault_parse(text[i], &f[i], why, sizeof(why)))
 			return perf_fail("%s", why);
 		if (m->seeded)
-			pmf_fault_reseed(f, m->seed + (uint64_t)i);
-		else if (i == 1 && m->fault[0] == m->fault[1])
-			pmf_fault_reseed(f, f->conf.seed + 1);
+			pmf_fault_reseed(&f[i], m->seed + (uint64_t)i);
+		else if (i == 1 && text[0] == text[1])
+			pmf_fault_reseed(&f[i], f[i].conf.seed + 1);
 	}
+	memcpy(fault, f, sizeof(f));
 	return 0;
+}
+
+static int read_faults(const struct wire_main *m, struct pmf_fault fault[2])
+{
+	char line[2][512] = {""};
+	const char *text[2] = {line[0], line[0]};
+	FILE *f = fopen(m->file, "r");
+	int i;
+
+	if (!f)
+		return perf_fail("%s: %s", m->file, strerror(errno));
+	for (i = 0; i < 2 && fgets(line[i], sizeof(line[i]), f); i++)
+		line[i][strcspn(line[i], "\n")] = '\0';
+	fclose(f);
+	if (line[1][0])
+		text[1] = line[1];
+	return parse_faults(m, text, fault);
+}
+
+static int find_faults(const struct wire_main *m, struct pmf_fault fault[2])
+{
+	return m->file ? read_faults(m, fault) : parse_faults(m, m->fault, fault);
 }
 
 static int parse(struct wire_main *m, int argc, char *argv[])
 {
 	static const struct option names[] = {
-		{"fault", 1, NULL, 'f'}, {"forth", 1, NULL, 'a'},  {"back", 1, NULL, 'b'},
-		{"seed", 1, NULL, 's'},	 {"ports", 1, NULL, 'p'},  {"duration", 1, NULL, 'd'},
-		{"size", 1, NULL, 'z'},	 {"room", 1, NULL, 'r'},   {"held", 1, NULL, 'n'},
-		{"yield", 1, NULL, 'y'}, {"format", 1, NULL, 'o'}, {"verbose", 0, NULL, 'v'},
-		{"help", 0, NULL, 'h'},	 {NULL, 0, NULL, 0},
+		{"fault", 1, NULL, 'f'},    {"forth", 1, NULL, 'a'}, {"back", 1, NULL, 'b'},
+		{"faults", 1, NULL, 'F'},   {"seed", 1, NULL, 's'},  {"ports", 1, NULL, 'p'},
+		{"duration", 1, NULL, 'd'}, {"size", 1, NULL, 'z'},  {"room", 1, NULL, 'r'},
+		{"held", 1, NULL, 'n'},	    {"yield", 1, NULL, 'y'}, {"format", 1, NULL, 'o'},
+		{"verbose", 0, NULL, 'v'},  {"help", 0, NULL, 'h'},  {NULL, 0, NULL, 0},
 	};
+	struct pmf_fault fault[2];
 	int c;
 
 	opterr = 0;
@@ -199,10 +233,14 @@ static int parse(struct wire_main *m, int argc, char *argv[])
 	}
 	if (optind < argc)
 		return perf_fail("'%s' is no option", argv[optind]);
-	return parse_faults(m);
+	if (find_faults(m, fault))
+		return -1;
+	m->way[0].fault = fault[0];
+	m->way[1].fault = fault[1];
+	return 0;
 }
 
-static void catch_signals(void)
+static void catch_signals(bool file)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1};
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
@@ -210,6 +248,24 @@ static void catch_signals(void)
 
 	for (i = 0; i < PMF_ARRAY_SIZE(numbers); i++)
 		sigaction(numbers[i], &action, NULL);
+	if (file)
+		sigaction(SIGHUP, &action, NULL);
+}
+
+/* A file that is no good is said, and changes nothing. */
+static void change_faults(struct wire_main *m)
+{
+	struct pmf_fault fault[2];
+	int i;
+
+	change = 0;
+	if (read_faults(m, fault)) {
+		fprintf(stderr, "pmf-wire: %s\n", perf_error());
+		return;
+	}
+	for (i = 0; i < 2; i++)
+		wire_way_change(&m->way[i], &fault[i]);
+	wire_report_faults(m->way, "changed", m->json);
 }
 
 static void forward(struct wire_main *m)
@@ -228,6 +284,8 @@ static void forward(struct wire_main *m)
 			show = 0;
 			wire_report(m->way, "counters", m->json);
 		}
+		if (change)
+			change_faults(m);
 		now = perf_now();
 	}
 }
@@ -264,7 +322,7 @@ static int run(struct wire_main *m, int n_eal, char *argv[])
 	const uint32_t buffers = (uint32_t)m->held + RINGS;
 	int rc, i;
 
-	catch_signals();
+	catch_signals(m->file != NULL);
 	if (perf_eal_start(n_eal, argv, m->verbose))
 		return -1;
 	for (i = 0, rc = 0; i < 2 && rc == 0; i++)
@@ -273,7 +331,7 @@ static int run(struct wire_main *m, int n_eal, char *argv[])
 	if (rc == 0)
 		rc = ways_open(m);
 	if (rc == 0) {
-		wire_report_begin(m->way, m->json);
+		wire_report_faults(m->way, "begin", m->json);
 		forward(m);
 		wire_report(m->way, "end", m->json);
 	}

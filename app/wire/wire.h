@@ -32,7 +32,7 @@ struct wire_stats {
 /* From one port to the other. */
 struct wire_way {
 	struct raw_port *from, *to;
-	struct pmf_fault fault; /* as it was when it began */
+	struct pmf_fault fault; /* as it was when it began, or changed */
 	struct pmf_faults *faults;
 	uint16_t at, n;		 /* of `out`: given to the port, there in all */
 	uint64_t refused_since;	 /* the port has taken nothing since then, ns; 0: it takes */
@@ -46,6 +46,8 @@ struct wire_way {
  * @return 0; -1 with perf_error() set
  */
 int wire_way_open(struct wire_way *w, const struct pmf_fault *fault, uint32_t held);
+/** Another manner from now on. */
+void wire_way_change(struct wire_way *w, const struct pmf_fault *fault);
 void wire_way_close(struct wire_way *w);
 
 /**
@@ -58,7 +60,8 @@ bool wire_way_turn(struct wire_way *w, uint64_t now);
 void wire_stats_get(const struct wire_way *w, struct wire_stats *out);
 
 /** What is said of the two ways of one wire, as text or as one line of JSON, to stdout. */
-void wire_report_begin(const struct wire_way way[2], bool json);
+/** @param event  "begin" or "changed": the faults are those of now */
+void wire_report_faults(const struct wire_way way[2], const char *event, bool json);
 /** @param event  "counters" or "end" */
 void wire_report(const struct wire_way way[2], const char *event, bool json);
 

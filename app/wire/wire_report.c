@@ -12,12 +12,13 @@
 
 static const struct pmf_stat_desc descs[] = {WIRE_STATS(PMF_STAT_DESC)};
 
-void wire_report_begin(const struct wire_way way[2], bool json)
+void wire_report_faults(const struct wire_way way[2], const char *event, bool json)
 {
 	char text[512];
 	int i;
 
-	printf("%s", json ? "{\"event\": \"begin\", \"ways\": [" : "");
+	if (json)
+		printf("{\"event\": \"%s\", \"ways\": [", event);
 	for (i = 0; i < 2; i++) {
 		pmf_fault_print(&way[i].fault.conf, text, sizeof(text));
 		printf(json ? "%s{\"from\": %u, \"to\": %u, \"fault\": \"%s\"}"

@@ -26,6 +26,12 @@ int wire_way_open(struct wire_way *w, const struct pmf_fault *fault, uint32_t he
 	return 0;
 }
 
+void wire_way_change(struct wire_way *w, const struct pmf_fault *fault)
+{
+	w->fault = *fault;
+	pmf_faults_change(w->faults, fault);
+}
+
 void wire_way_close(struct wire_way *w)
 {
 	rte_pktmbuf_free_bulk(w->out + w->at, (unsigned int)(w->n - w->at));

@@ -60,6 +60,11 @@ struct pmf_faults *pmf_faults_open(const struct pmf_fault *fault, struct rte_mem
 	return f;
 }
 
+void pmf_faults_change(struct pmf_faults *f, const struct pmf_fault *fault)
+{
+	f->fault = *fault;
+}
+
 void pmf_faults_close(struct pmf_faults *f)
 {
 	if (!f)

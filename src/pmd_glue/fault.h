@@ -37,6 +37,8 @@ struct pmf_faults;
  */
 struct pmf_faults *pmf_faults_open(const struct pmf_fault *fault, struct rte_mempool *pool,
 				   uint32_t room);
+/** From now on by other faults; what is held passes at its time. */
+void pmf_faults_change(struct pmf_faults *f, const struct pmf_fault *fault);
 /** Frees what it holds. NULL is allowed. */
 void pmf_faults_close(struct pmf_faults *f);
 
