@@ -35,5 +35,11 @@ lane_mp_long()
 lane_dts_long()
 {
 	install_packages hpcc lammps || skip "packages are missing"
-	PMF_LONG=1 dts plain dts-long -m long
+	PMF_LONG=1 dts plain dts-long -m 'long and not soak'
+}
+
+# Two processes that talk without end, through changing faults, kills and restarts; PMF_SOAK: seconds.
+lane_soak_long()
+{
+	PMF_SOAK=${PMF_SOAK:-3600} dts plain soak-long -m soak
 }
