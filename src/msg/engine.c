@@ -84,8 +84,6 @@ static void conf_flow(struct pmf_engine *e)
 	f->one_record = !c->coalesce;
 	f->queue_aim = QUEUE_AIM;
 	f->looks = &e->looks;
-	e->window = f->window;
-	e->window_mask = f->window - 1;
 }
 
 static int open_tables(struct pmf_engine *e)
@@ -152,11 +150,11 @@ void pmf_engine_close(struct pmf_engine *e)
 	pmf_engine_later(e, pmf_clock_ns());
 	pmf_ep_reap(e, PMF_NS_NEVER);
 	pmf_queue_flush(e->q);
-	while (e->active_free) {
-		void *next = *(void **)e->active_free;
+	while (e->active_mem) {
+		void *next = *(void **)e->active_mem;
 
-		free(e->active_free);
-		e->active_free = next;
+		free(e->active_mem);
+		e->active_mem = next;
 	}
 	pmf_unexpected_fini(e);
 	pmf_mcasts_close(e);

@@ -20,6 +20,7 @@
 #define PMF_BUSY_LOOKS 16     /* endpoints that one pass looks at */
 #define PMF_KICK_BATCH 16     /* posts behind a busy flow before the poster runs a pass */
 #define PMF_RESET_RATE 1000   /* resets per second at most */
+#define PMF_WINDOWS 8 /* sizes of active parts: from PMF_WINDOW_LEAST on, each 4 times the last */
 
 /* A flow as the engine keeps it. */
 struct pmf_seal;
@@ -40,6 +41,7 @@ struct pmf_eflow {
 	uint32_t index;
 	uint64_t conn;
 	uint16_t local_port; /* its name here; of the listener that took it, or of its endpoint */
+	uint32_t held_mask;  /* places in held, less one; counts only while there is one */
 	struct pmf_ep *ep;
 	struct pmf_auth *auth; /* the keys of its seal */
 	struct pmf_cm *cm;     /* of a connection, else NULL */
@@ -55,8 +57,8 @@ struct pmf_eflow {
 	uint32_t nheld;	  /* frames in held */
 	uint32_t awaited; /* messages whose bytes are to come: the peer is watched meanwhile */
 	struct pmf_itemq fenced; /* sends behind a fence (FI_FENCE), not in the flow yet */
-	struct rte_mbuf *
-		*held;	      /* frames ahead of order, by packet number; behind the active part */
+	/* frames ahead of order, by packet number; behind the active part */
+	struct rte_mbuf **held;
 	pmf_ns_t quiet_since; /* 0: something was under way at the last look */
 	struct pmf_flow_stats stats;
 };
@@ -78,7 +80,6 @@ struct pmf_engine {
 	struct pmf_queue *q PMF_CACHE_ALIGNED;
 	struct pmf_port *port;
 	const struct pmf_conf *conf;
-	uint32_t window, window_mask;
 	uint32_t idle_rx; /* passes in a row that received nothing */
 	bool rx_more;	  /* the last look for frames took all that it could */
 	bool lone;	  /* it took a single one */
@@ -116,8 +117,9 @@ struct pmf_engine {
 	/* sends to groups: without room to go; staged, the device not given them yet */
 	struct pmf_itemq mc_waiting, mc_sent;
 	uint32_t nheld, held_max;
-	void *active_free; /* lent to flows with something in flight; linked through the first word
-			    */
+	/* lent to flows with something in flight, by window; linked through the first word */
+	void *active_free[PMF_WINDOWS];
+	void *active_mem; /* what they were cut from, linked likewise */
 	pmf_ns_t next_tick, reset_window;
 	uint32_t resets;
 

@@ -15,7 +15,8 @@
 #include "pmd_glue/eal.h"
 #include "pmd_glue/steer.h"
 
-#define REST_LOOKS 16 /* flows looked at in one go */
+#define REST_LOOKS 16		/* flows looked at in one go */
+#define ACTIVES_CUT (64 * 1024) /* bytes of active parts made at once; of large windows one */
 #define REST_AFTER (100 * PMF_NS_PER_MS)
 
 static_assert(sizeof(struct pmf_eflow) <= 1536, "what an idle peer costs: docs/reliability.md");
@@ -234,40 +235,106 @@ struct pmf_eflow *pmf_eflow_to(struct pmf_engine *e, struct pmf_ep *ep, fi_addr_
 
 /* ---- the active part ---- */
 
+static uint32_t window_of(const struct pmf_engine *e, unsigned int size)
+{
+	return PMF_MIN(PMF_WINDOW_LEAST << 2 * size, e->fconf.window);
+}
+
+/* @return the size of the least window that is not smaller */
+static unsigned int size_of(const struct pmf_engine *e, uint32_t window)
+{
+	unsigned int size = 0;
+
+	while (window_of(e, size) < window)
+		size++;
+	return size;
+}
+
+/* Of a flow's active part, its frames ahead of order behind it. */
+static size_t bytes_of(uint32_t window)
+{
+	size_t size = pmf_flow_active_size(window) + window * sizeof(struct rte_mbuf *);
+
+	return (size + PMF_CACHE_LINE - 1) & ~(size_t)(PMF_CACHE_LINE - 1);
+}
+
+static void active_put(struct pmf_engine *e, void *mem, uint32_t window)
+{
+	void **head = &e->active_free[size_of(e, window)];
+
+	*(void **)mem = *head;
+	*head = mem;
+}
+
+/* More flows are active at once than ever before. They lie together, those of small windows many to
+ * a page.
+ */
+static void *active_cut(struct pmf_engine *e, uint32_t window)
+{
+	size_t bytes = bytes_of(window), n = PMF_MAX(ACTIVES_CUT / bytes, 1u);
+	uint8_t *mem = aligned_alloc(PMF_CACHE_LINE, PMF_CACHE_LINE + n * bytes), *first;
+
+	if (!mem)
+		return NULL;
+	*(void **)(void *)mem = e->active_mem;
+	e->active_mem = mem;
+	first = mem + PMF_CACHE_LINE;
+	while (--n)
+		active_put(e, first + n * bytes, window);
+	return first;
+}
+
+/* Frames ahead of order have other places in a larger window. */
+static void held_move(struct pmf_eflow *ef, struct rte_mbuf **to, uint32_t mask)
+{
+	pmf_psn_t psn = ef->flow.rcv_next;
+
+	memset(to, 0, (mask + 1) * sizeof(struct rte_mbuf *));
+	for (uint32_t i = 0; ef->nheld && i <= ef->held_mask; i++)
+		to[(psn + i) & mask] = ef->held[(psn + i) & ef->held_mask];
+	ef->held = to;
+	ef->held_mask = mask;
+}
+
+/* @return false: it has none, and there is no memory now */
+static __attribute__((noinline)) bool lend(struct pmf_engine *e, struct pmf_eflow *ef)
+{
+	unsigned int size = size_of(e, pmf_flow_window_wanted(&ef->flow));
+	uint32_t window = window_of(e, size), before = ef->held_mask + 1;
+	void *mem = e->active_free[size], *old;
+
+	if (mem)
+		e->active_free[size] = *(void **)mem;
+	else
+		mem = active_cut(e, window);
+	if (!mem) {
+		if (ef->held)
+			pmf_flow_make_do(&ef->flow);
+		return ef->held;
+	}
+	if (!ef->held) {
+		TAILQ_INSERT_TAIL(&e->actives, ef, active_link);
+		ef->quiet_since = 0;
+	}
+	old = pmf_flow_lend(&ef->flow, mem, window);
+	held_move(ef, (struct rte_mbuf **)((uint8_t *)mem + pmf_flow_active_size(window)),
+		  window - 1);
+	if (old)
+		active_put(e, old, before);
+	return true;
+}
+
 bool pmf_eflow_activate(struct pmf_engine *e, struct pmf_eflow *ef)
 {
-	size_t size;
-	void *mem;
-
-	if (pmf_likely(!pmf_flow_needs_active(&ef->flow)))
-		return true;
-	size = pmf_flow_active_size(e->window);
-	mem = e->active_free;
-	if (mem)
-		e->active_free = *(void **)mem;
-	else /* more flows active at once than ever before */
-		mem = aligned_alloc(PMF_CACHE_LINE,
-				    (size + e->window * sizeof(void *) + 63) & ~(size_t)63);
-	if (!mem)
-		return false;
-	pmf_flow_lend(&ef->flow, mem);
-	ef->held = (struct rte_mbuf **)((uint8_t *)mem + size);
-	memset(ef->held, 0, e->window * sizeof(void *));
-	TAILQ_INSERT_TAIL(&e->actives, ef, active_link);
-	ef->quiet_since = 0;
-	return true;
+	return pmf_likely(!pmf_flow_needs_active(&ef->flow)) || lend(e, ef);
 }
 
 static void deactivate(struct pmf_engine *e, struct pmf_eflow *ef)
 {
-	void *mem;
-
 	if (!ef->held)
 		return;
 	pmf_engine_release_held(e, ef);
-	mem = pmf_flow_reclaim(&ef->flow);
-	*(void **)mem = e->active_free;
-	e->active_free = mem;
+	active_put(e, pmf_flow_reclaim(&ef->flow), ef->held_mask + 1);
 	ef->held = NULL;
 	TAILQ_REMOVE(&e->actives, ef, active_link);
 }

@@ -331,7 +331,7 @@ static int deliver(struct pmf_engine *e, struct pmf_eflow *ef, pmf_psn_t psn, co
 static void hold(struct pmf_engine *e, struct pmf_eflow *ef, pmf_psn_t psn, struct rte_mbuf *m,
 		 const struct pmf_hdr *hdr)
 {
-	struct rte_mbuf **slot = &ef->held[psn & e->window_mask];
+	struct rte_mbuf **slot = &ef->held[psn & ef->held_mask];
 
 	if (pmf_unlikely(e->nheld >= e->held_max || *slot)) {
 		pmf_flow_rx_refuse(&ef->flow, psn);
@@ -350,7 +350,7 @@ static void hold(struct pmf_engine *e, struct pmf_eflow *ef, pmf_psn_t psn, stru
 static void deliver_held(struct pmf_engine *e, struct pmf_eflow *ef, pmf_psn_t psn, pmf_ns_t now)
 {
 	while (ef->nheld) {
-		struct rte_mbuf **slot = &ef->held[++psn & e->window_mask], *m = *slot;
+		struct rte_mbuf **slot = &ef->held[++psn & ef->held_mask], *m = *slot;
 
 		if (!m)
 			return;
@@ -367,7 +367,7 @@ static void deliver_held(struct pmf_engine *e, struct pmf_eflow *ef, pmf_psn_t p
 
 void pmf_engine_release_held(struct pmf_engine *e, struct pmf_eflow *ef)
 {
-	for (uint32_t i = 0; ef->nheld && i < e->window; i++) {
+	for (uint32_t i = 0; ef->nheld && i <= ef->held_mask; i++) {
 		if (!ef->held[i])
 			continue;
 		rte_pktmbuf_free(ef->held[i]);
@@ -386,6 +386,8 @@ static void on_flow_packet(struct pmf_engine *e, struct pmf_eflow *ef, const str
 	enum pmf_verdict v;
 	pmf_psn_t psn;
 
+	if (pmf_unlikely(hdr->psn != (uint32_t)ef->flow.rcv_next))
+		pmf_flow_make_room(&ef->flow, hdr);
 	if (pmf_unlikely(!pmf_eflow_activate(e, ef))) {
 		e->stats.drop_no_memory++;
 		rte_pktmbuf_free(m);

@@ -121,6 +121,7 @@ static bool transmit_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t n
 			break;
 		}
 		pmf_frame_send(q, &ef->path, m, (uint16_t)len, ect, now);
+		pmf_eflow_activate(e, ef); /* a larger window, before it is needed */
 	} while (--left && pmf_flow_wants_tx(&ef->flow, now));
 	return true;
 }

@@ -62,7 +62,7 @@ void pmf_flow_init(struct pmf_flow *f, const struct pmf_flow_conf *conf,
 	f->ack_at = PMF_NS_NEVER;
 	f->loss_at = PMF_NS_NEVER;
 	f->slow_at = PMF_NS_NEVER;
-	f->tx_window = PMF_MIN(PMF_OPENING_WINDOW, conf->window);
+	pmf_flow_set_window(f);
 	f->mtu = PMF_MIN(PMF_WIRE_MIN_PAYLOAD, conf->max_payload) - id->tail;
 	f->rx_limit = f->rx_told = conf->rx_credit >> PMF_CREDIT_SHIFT;
 	f->last_rx = now;
@@ -125,15 +125,71 @@ size_t pmf_flow_active_size(uint32_t window)
 	return (size + PMF_CACHE_LINE - 1) & ~(size_t)(PMF_CACHE_LINE - 1);
 }
 
-bool pmf_flow_needs_active(const struct pmf_flow *f)
+uint32_t pmf_flow_window_wanted(const struct pmf_flow *f)
 {
-	return !f->active && (f->want_ahead || (f->ready && pmf_flow_carries_data(f)));
+	if (!pmf_flow_needs_active(f))
+		return 0;
+	return f->want_window ? f->want_window : PMF_MIN(PMF_WINDOW_LEAST, f->conf->window);
 }
 
-void pmf_flow_lend(struct pmf_flow *f, void *mem)
+void pmf_flow_want_window(struct pmf_flow *f, uint32_t packets)
 {
-	struct pmf_flow_active *a = mem;
-	uint32_t window = f->conf->window;
+	uint32_t least = PMF_MAX(pmf_roundup_pow2(packets), PMF_WINDOW_LEAST);
+
+	f->want_window = (uint16_t)PMF_MIN(least, f->conf->window);
+}
+
+void pmf_flow_make_do(struct pmf_flow *f)
+{
+	f->want_window = 0;
+}
+
+void pmf_flow_set_window(struct pmf_flow *f)
+{
+	uint32_t most = f->state == PMF_FLOW_OPEN || f->state == PMF_FLOW_RESYNC
+				? f->conf->window
+				: PMF_MIN(PMF_OPENING_WINDOW, f->conf->window);
+
+	f->tx_window = (uint16_t)(f->active ? PMF_MIN(most, f->active->mask + 1) : most);
+}
+
+/* The packets of one list, in its order. */
+static void move_list(const struct pmf_flow *f, const struct pmf_flow_active *from, uint16_t slot,
+		      struct pmf_flow_active *to, struct pmf_pktlist *list)
+{
+	for (; slot != PMF_PKT_NONE; slot = from->pkt[slot].next) {
+		pmf_psn_t psn = f->una + ((slot - (uint32_t)f->una) & from->mask);
+
+		pmf_pktlist_append(to, list, pmf_pkt(to, psn));
+	}
+}
+
+/* What a smaller window holds: the same packets have other places in a larger one. */
+static void move_window(const struct pmf_flow *f, const struct pmf_flow_active *from,
+			struct pmf_flow_active *to)
+{
+	const uint64_t ntimes = 2 * ((uint64_t)from->mask + 1);
+
+	for (pmf_psn_t psn = f->una; psn != f->psn_next; psn++) {
+		struct pmf_txpkt *p = pmf_pkt(to, psn);
+
+		*p = from->pkt[psn & from->mask];
+		if (p->state == PMF_PKT_SACKED)
+			pmf_map_set(to->tx_map, (uint32_t)psn & to->mask);
+	}
+	move_list(f, from, from->sent.head, to, &to->sent);
+	move_list(f, from, from->lost.head, to, &to->lost);
+	for (pmf_psn_t psn = f->rcv_next; psn <= f->rcv_next + from->mask; psn++)
+		if (pmf_map_test(from->rx_map, (uint32_t)psn & from->mask))
+			pmf_map_set(to->rx_map, (uint32_t)psn & to->mask);
+	for (uint64_t n = f->txno_next - PMF_MIN(ntimes, f->txno_next); n != f->txno_next; n++)
+		to->times[n & (2 * (uint64_t)to->mask + 1)] = from->times[n & (ntimes - 1)];
+	to->sack_from = from->sack_from;
+}
+
+void *pmf_flow_lend(struct pmf_flow *f, void *mem, uint32_t window)
+{
+	struct pmf_flow_active *a = mem, *before = f->active;
 
 	memset(a, 0, pmf_flow_active_size(window));
 	pmf_pktlist_init(&a->sent);
@@ -142,8 +198,12 @@ void pmf_flow_lend(struct pmf_flow *f, void *mem)
 	a->times = (pmf_ns_t *)(void *)&a->pkt[window];
 	a->rx_map = a->times + 2 * (size_t)window;
 	a->tx_map = a->rx_map + (window + 63) / 64;
+	if (before)
+		move_window(f, before, a);
 	f->active = a;
-	f->want_ahead = false;
+	f->want_window = 0;
+	pmf_flow_set_window(f);
+	return before;
 }
 
 void *pmf_flow_reclaim(struct pmf_flow *f)
@@ -151,6 +211,7 @@ void *pmf_flow_reclaim(struct pmf_flow *f)
 	void *mem = f->active;
 
 	f->active = NULL;
+	pmf_flow_set_window(f);
 	return mem;
 }
 
@@ -190,7 +251,7 @@ void pmf_flow_kill(struct pmf_flow *f, int error)
 	f->error = error;
 	f->want = f->ready = 0;
 	f->ack_at = f->loss_at = f->slow_at = PMF_NS_NEVER;
-	f->want_ahead = false;
+	f->want_window = 0;
 	f->inflight = f->lost = f->ahead = 0;
 	/* What was acknowledged but for a HOLD under way comes first: it was sent first. */
 	fail_park(f, &f->waiting);

@@ -175,11 +175,31 @@ void pmf_flow_push(struct pmf_flow *f, struct pmf_item *item);
 
 /* ---- the active part ---- */
 
+/*
+ * It holds the packets of a window, which begins small and grows with what is under way: a peer
+ * that exchanges a message now and then costs a few lines, not what a full window takes.
+ */
+#define PMF_WINDOW_LEAST 4u /* packets */
+
+/** @param window  a power of two */
 size_t pmf_flow_active_size(uint32_t window);
-/** @return whether the flow needs an active part to go on and has none. */
-bool pmf_flow_needs_active(const struct pmf_flow *f);
-/** Lend @p mem, pmf_flow_active_size() bytes, cache aligned; it is initialised here. */
-void pmf_flow_lend(struct pmf_flow *f, void *mem);
+/** @return the least window, in packets, that the flow needs to go on; 0: it has what it needs. */
+uint32_t pmf_flow_window_wanted(const struct pmf_flow *f);
+/** The same as a question. */
+static inline bool pmf_flow_needs_active(const struct pmf_flow *f)
+{
+	return f->want_window != 0 || (!f->active && f->ready &&
+				       (f->state == PMF_FLOW_OPEN || f->state == PMF_FLOW_OPENING));
+}
+/**
+ * Lend @p mem, pmf_flow_active_size(window) bytes, cache aligned; it is initialised here, and takes
+ * over what an active part with a smaller window holds. @param window  a power of two, at least
+ * what is wanted, at most conf->window
+ * @return the smaller one, which is the caller's again; NULL: there was none
+ */
+void *pmf_flow_lend(struct pmf_flow *f, void *mem, uint32_t window);
+/** There is no memory for a larger one: go on with what there is, and ask again later. */
+void pmf_flow_make_do(struct pmf_flow *f);
 /** Take it back: only when pmf_flow_is_quiet(). @return the memory */
 void *pmf_flow_reclaim(struct pmf_flow *f);
 /** @return nothing in flight, nothing ahead of order, nothing to send: the active part is not
@@ -212,6 +232,10 @@ enum pmf_verdict {
 	PMF_RX_FLUSH, /* done, and what was kept ahead of order is to be dropped (resynchronised) */
 	PMF_RX_DEAD   /* the flow died (f->error) */
 };
+
+/** Before pmf_flow_rx(): a packet that is ahead of order needs a window that reaches so far; see
+ * pmf_flow_window_wanted(). Without it the packet is dropped. */
+void pmf_flow_make_room(struct pmf_flow *f, const struct pmf_hdr *hdr);
 
 /**
  * Account a received OPEN, DATA, ACK or PROBE for this flow: acknowledgement, credit, loss

@@ -35,7 +35,7 @@ static void bind(struct pmf_flow *f, uint64_t inc, uint16_t max_payload, pmf_ns_
 static void open_up(struct pmf_flow *f)
 {
 	pmf_flow_step(f, PMF_FLOW_OPEN);
-	f->tx_window = f->conf->window;
+	pmf_flow_set_window(f);
 	f->want &= (uint8_t)~PMF_WANT_HELLO;
 }
 

@@ -243,6 +243,15 @@ static size_t data_header(const struct pmf_flow *f, struct pmf_hdr *hdr, pmf_ns_
 	return pmf_wire_size(PMF_PT_OPEN, 0);
 }
 
+/* More than half of the window is in use: a larger one is wanted before it is full. */
+static void outgrow(struct pmf_flow *f)
+{
+	uint32_t window = f->active->mask + 1;
+
+	if (window < f->conf->window)
+		pmf_flow_want_window(f, 4 * window);
+}
+
 size_t pmf_flow_cut(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap)
 {
 	struct pmf_txpkt *p = pmf_pkt(f->active, f->psn_next);
@@ -272,6 +281,8 @@ size_t pmf_flow_cut(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap)
 	p->tries = 1;
 	f->psn_next++;
 	launch(f, p, now);
+	if (pmf_unlikely(2 * (f->psn_next - f->una) > f->active->mask + 1))
+		outgrow(f);
 	f->stats->tx_packets++;
 	f->stats->tx_bytes += p->bytes;
 	if (pmf_unlikely(f->ready && f->pl.ceiling > f->mtu))

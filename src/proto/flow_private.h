@@ -51,6 +51,10 @@ bool pmf_item_step(struct pmf_flow *f, struct pmf_item *item, enum pmf_item_stat
 /** Put an item at the end of a queue; refused with the flow's error when it is dead. */
 void pmf_flow_enqueue(struct pmf_flow *f, struct pmf_item *item, enum pmf_flow_queue q);
 void pmf_flow_item_done(struct pmf_flow *f, struct pmf_item *item, int status);
+/** Reckon tx_window anew: the state or the active part has changed. */
+void pmf_flow_set_window(struct pmf_flow *f);
+/** The active part is to hold @p packets, or as many as it may. */
+void pmf_flow_want_window(struct pmf_flow *f, uint32_t packets);
 
 /* flow_tx.c */
 void pmf_flow_fill(const struct pmf_flow *f, struct pmf_hdr *hdr, uint8_t type, pmf_ns_t now);

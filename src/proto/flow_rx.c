@@ -6,6 +6,8 @@
  */
 #include "proto/flow_private.h"
 
+#define AHEAD_LEAST 256u /* packets: what a sender may have under way that has just begun */
+
 static enum pmf_verdict drop_bad(struct pmf_flow *f)
 {
 	f->stats->rx_bad++;
@@ -20,8 +22,7 @@ static enum pmf_verdict rx_ahead(struct pmf_flow *f, uint32_t ahead, pmf_psn_t *
 
 	/* Taken or not, the peer learns where we stand: its last acknowledgement may be lost. */
 	pmf_flow_ack_soon(f);
-	if (ahead >= f->conf->window || !a) {
-		f->want_ahead = !a;
+	if (ahead >= f->conf->window || !a || ahead > a->mask) {
 		f->stats->rx_outside++;
 		return PMF_RX_DROP;
 	}
@@ -35,6 +36,17 @@ static enum pmf_verdict rx_ahead(struct pmf_flow *f, uint32_t ahead, pmf_psn_t *
 	f->stats->rx_ahead++;
 	*psn = f->rcv_next + ahead;
 	return PMF_RX_AHEAD;
+}
+
+void pmf_flow_make_room(struct pmf_flow *f, const struct pmf_hdr *hdr)
+{
+	const struct pmf_flow_active *a = f->active;
+	int32_t ahead = pmf_ahead32(hdr->psn, f->rcv_next);
+
+	if (ahead <= 0 || ahead >= (int64_t)f->conf->window || hdr->body_len == 0)
+		return;
+	if (!a || (uint32_t)ahead > a->mask)
+		pmf_flow_want_window(f, PMF_MAX(2 * (uint32_t)ahead, AHEAD_LEAST));
 }
 
 static enum pmf_verdict rx_data(struct pmf_flow *f, const struct pmf_hdr *hdr, uint8_t ecn,

@@ -64,10 +64,10 @@ struct pmf_flow {
 	uint64_t txno_next;
 	pmf_ns_t ack_at; /* an acknowledgement is due, 0: at once */
 	uint16_t inflight;
-	uint16_t tx_window;
-	uint16_t mtu;  /* UDP payload */
-	uint16_t lost; /* packets that wait to be sent again */
-	uint8_t state; /* enum pmf_flow_state; the engine reads it */
+	uint16_t tx_window; /* packets in flight at most: what the peer and the active part bear */
+	uint16_t mtu;	    /* UDP payload */
+	uint16_t lost;	    /* packets that wait to be sent again */
+	uint8_t state;	    /* enum pmf_flow_state; the engine reads it */
 	uint8_t want;
 	uint8_t ready;	   /* a bit per queue that may be cut */
 	uint8_t turn;	   /* queue that was cut last */
@@ -110,12 +110,12 @@ struct pmf_flow {
 	struct pmf_base base;
 	pmf_ns_t rack_rtt; /* last measured */
 	pmf_ns_t sent_last;
-	uint8_t rx_wait;  /* of rx_txno, for us to look; units of 256 ns */
-	uint8_t phase;	  /* PMF_HF_PHASE as the peer sent it last */
-	uint8_t reo_mult; /* of a quarter of the least round trip; 0: no packet was ever late */
-	uint8_t reo_keep; /* recoveries until it falls back */
-	bool bound;	  /* the peer's incarnation is known */
-	bool want_ahead;  /* a packet ahead of order met no active part */
+	uint8_t rx_wait;      /* of rx_txno, for us to look; units of 256 ns */
+	uint8_t phase;	      /* PMF_HF_PHASE as the peer sent it last */
+	uint8_t reo_mult;     /* of a quarter of the least round trip; 0: no packet was ever late */
+	uint8_t reo_keep;     /* recoveries until it falls back */
+	bool bound;	      /* the peer's incarnation is known */
+	uint16_t want_window; /* the active part is to hold so many packets; 0: it does */
 	uint16_t peer_ce;
 	uint16_t holds_got, holds_told;
 	uint8_t asks;		     /* by pmf_flow_idle(), without an answer since */

@@ -53,8 +53,11 @@ static void take_done(void)
 
 static void lend(void)
 {
-	if (pmf_flow_needs_active(&f))
-		pmf_flow_lend(&f, aligned_alloc(64, pmf_flow_active_size(WINDOW)));
+	const uint32_t window = pmf_flow_window_wanted(&f);
+
+	FUZZ_CHECK(window <= WINDOW && (window != 0) == pmf_flow_needs_active(&f));
+	if (window)
+		free(pmf_flow_lend(&f, aligned_alloc(64, pmf_flow_active_size(window)), window));
 }
 
 static void open_flow(void)
@@ -161,6 +164,9 @@ static void rx(const struct pmf_hdr *hdr, uint8_t ecn, bool refuse)
 {
 	pmf_psn_t psn = UINT64_MAX, next = f.rcv_next;
 
+	pmf_flow_make_room(&f, hdr);
+	if (hdr->nsack % 2 == 0)
+		lend();
 	switch (pmf_flow_rx(&f, hdr, ecn, now, &psn)) {
 	case PMF_RX_NEXT:
 		FUZZ_CHECK(psn == f.rcv_next && f.rcv_next == next);

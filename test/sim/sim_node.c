@@ -212,6 +212,15 @@ static bool hold(struct sim_node *n, struct sim_flow *sf, pmf_psn_t psn, struct 
 	return true;
 }
 
+static void lend_window(struct sim_flow *sf)
+{
+	const uint32_t window = pmf_flow_window_wanted(&sf->f);
+
+	if (window != 0)
+		free(pmf_flow_lend(&sf->f, aligned_alloc(64, pmf_flow_active_size(window)),
+				   window));
+}
+
 /* The flow's part of a packet. @return whether the frame was kept */
 static bool flow_rx(struct sim_node *n, struct sim_flow *sf, struct sim_frame *f,
 		    const struct pmf_hdr *hdr)
@@ -222,6 +231,8 @@ static bool flow_rx(struct sim_node *n, struct sim_flow *sf, struct sim_frame *f
 	pmf_psn_t psn = 0;
 	bool kept = false;
 
+	pmf_flow_make_room(&sf->f, hdr);
+	lend_window(sf);
 	/* one node of two accounts acknowledgements after records, as an engine does at times */
 	v = n->id & 1 ? pmf_flow_rx_first(&sf->f, hdr, f->ecn, now, &psn, &later)
 		      : pmf_flow_rx(&sf->f, hdr, f->ecn, now, &psn);
@@ -547,8 +558,7 @@ static void flow_send(struct sim_flow *sf, unsigned int quantum)
 	struct sim_node *n = sf->node;
 	pmf_ns_t now = sim_node_now(n), when;
 
-	if (pmf_flow_needs_active(&sf->f))
-		pmf_flow_lend(&sf->f, aligned_alloc(64, pmf_flow_active_size(n->conf.window)));
+	lend_window(sf);
 	while (pmf_flow_wants_tx(&sf->f, now)) {
 		struct sim_frame *f;
 		bool ect = false;
@@ -565,6 +575,7 @@ static void flow_send(struct sim_flow *sf, unsigned int quantum)
 			if (n->sim->sealed && pmf_wire_has_seq(pmf_wire_type(f->data)))
 				n->sim->sealed(sf->seal, sf->f.txno_next - 1);
 		}
+		lend_window(sf);
 		if (len == 0)
 			n->stats.tx_nothing++;
 		send_bytes(n, sf->peer, f, len, ect);

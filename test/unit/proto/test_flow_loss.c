@@ -409,6 +409,69 @@ static void test_impossible_headers(void)
 	pipe_fini(&p);
 }
 
+/* Every fifth of A's packets gets lost, those that go again too. */
+static struct fate lose_fifth(struct pipe *pp, struct end *from, const struct pmf_hdr *hdr,
+			      size_t len)
+{
+	return (struct fate){.lose = from == &pp->a && hdr->type == PMF_PT_DATA &&
+				     from->frames[PMF_PT_DATA] % 5 == 4};
+}
+
+static void test_window_grows(void)
+{
+	struct pmf_item *item[100], *one;
+
+	/* given: a message now and then */
+	given_open();
+	one = push(&p.a, 1000);
+	pipe_run(&p, PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(p.a.f.tx_window, PMF_WINDOW_LEAST);
+	CU_ASSERT_EQUAL(p.b.f.tx_window, PMF_WINDOW_LEAST);
+	/* when: many, of which some get lost */
+	p.filter = lose_fifth;
+	push_packets(item, 100);
+	pipe_run(&p, PMF_NS_PER_S);
+	/* then: what was sent, lost and held ahead has moved with the window, at both ends */
+	CU_ASSERT_TRUE(p.a.f.tx_window > 4 * PMF_WINDOW_LEAST);
+	CU_ASSERT_TRUE(p.b.f.tx_window > PMF_WINDOW_LEAST);
+	CU_ASSERT_EQUAL(p.b.whole, 102);
+	CU_ASSERT_EQUAL(p.a.done, 102);
+	CU_ASSERT_TRUE(pmf_flow_is_quiet(&p.a.f));
+	CU_ASSERT_EQUAL(p.b.f.ahead, 0);
+	/* and a flow that rests begins small again */
+	free(pmf_flow_reclaim(&p.a.f));
+	p.filter = NULL;
+	free(one);
+	one = push(&p.a, 1000);
+	pipe_run(&p, PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(p.a.f.tx_window, PMF_WINDOW_LEAST);
+	CU_ASSERT_EQUAL(p.a.done, 103);
+	pipe_fini(&p);
+	free(one);
+	free_all(item, 100);
+}
+
+static void test_window_cannot_grow(void)
+{
+	struct pmf_item *item[100];
+
+	/* given: no memory but for the smallest window */
+	given_open();
+	pipe_no_memory = true;
+	p.filter = lose_fifth;
+	/* when */
+	push_packets(item, 100);
+	pipe_run(&p, PMF_NS_PER_S);
+	/* then: slower, but all of it */
+	CU_ASSERT_EQUAL(p.a.f.tx_window, PMF_WINDOW_LEAST);
+	CU_ASSERT_EQUAL(p.b.f.tx_window, PMF_WINDOW_LEAST);
+	CU_ASSERT_EQUAL(p.b.whole, 101);
+	CU_ASSERT_EQUAL(p.a.done, 101);
+	pipe_no_memory = false;
+	pipe_fini(&p);
+	free_all(item, 100);
+}
+
 /* Every kind of trouble at once, both ways, sizes from none to large. */
 static struct fate chaos(struct pipe *pp, struct end *from, const struct pmf_hdr *hdr, size_t len)
 {
@@ -515,6 +578,8 @@ int main(void)
 		{"many gaps", test_many_gaps},
 		{"congestion marks", test_congestion_marks},
 		{"impossible headers", test_impossible_headers},
+		{"a window grows", test_window_grows},
+		{"a window that cannot grow", test_window_cannot_grow},
 		{"chaos", test_chaos},
 	};
 

@@ -329,12 +329,29 @@ static inline void end_next(struct end *e, const struct pmf_hdr *hdr)
 	}
 }
 
+static bool pipe_no_memory; /* for a larger window than one has */
+
+/* As an engine does before each packet, in and out. */
+static inline void lend_window(struct pmf_flow *f)
+{
+	const uint32_t window = pmf_flow_window_wanted(f);
+
+	CU_ASSERT_TRUE_FATAL(window <= f->conf->window);
+	if (window && f->active && pipe_no_memory)
+		pmf_flow_make_do(f);
+	else if (window)
+		free(pmf_flow_lend(f, aligned_alloc(PMF_CACHE_LINE, pmf_flow_active_size(window)),
+				   window));
+}
+
 static inline void end_flow_rx(struct end *e, struct frame *f, const struct pmf_hdr *hdr)
 {
 	enum pmf_verdict v;
 	uint32_t later = 0;
 	pmf_psn_t psn;
 
+	pmf_flow_make_room(&e->f, hdr);
+	lend_window(&e->f);
 	if (e->later)
 		v = pmf_flow_rx_first(&e->f, hdr, f->ecn, e->pipe->now, &psn, &later);
 	else
@@ -437,12 +454,7 @@ static inline bool end_work(struct end *e)
 		return false;
 	if (e->pipe->now >= pmf_flow_deadline(&e->f))
 		pmf_flow_on_timer(&e->f, e->pipe->now);
-	if (pmf_flow_needs_active(&e->f)) {
-		size_t size = pmf_flow_active_size(e->conf.window);
-
-		pmf_flow_lend(&e->f, aligned_alloc(PMF_CACHE_LINE, size));
-	}
-	while (pmf_flow_wants_tx(&e->f, e->pipe->now)) {
+	while (lend_window(&e->f), pmf_flow_wants_tx(&e->f, e->pipe->now)) {
 		n = pmf_flow_tx(&e->f, e->pipe->now, buf, sizeof(buf), &ect);
 		if (n == 0)
 			break;

@@ -74,8 +74,10 @@ static void side_open(struct side *s, const struct side *peer, const char *text,
 
 static void side_lend(struct side *s)
 {
-	if (pmf_flow_needs_active(&s->f))
-		pmf_flow_lend(&s->f, aligned_alloc(64, pmf_flow_active_size(conf.window)));
+	const uint32_t window = pmf_flow_window_wanted(&s->f);
+
+	if (window)
+		free(pmf_flow_lend(&s->f, aligned_alloc(64, pmf_flow_active_size(window)), window));
 }
 
 static void side_close(struct side *s)
