@@ -192,6 +192,15 @@ static inline bool data_ready(const struct pmf_flow *f, pmf_ns_t now)
 	return now >= f->cc.next_send && has_data(f);
 }
 
+/* Of the packets to be sent again: the one that all others wait for, however often it got lost. */
+static struct pmf_txpkt *lost_first(const struct pmf_flow *f)
+{
+	struct pmf_flow_active *a = f->active;
+	struct pmf_txpkt *oldest = pmf_pkt(a, f->una);
+
+	return oldest->state == PMF_PKT_LOST ? oldest : &a->pkt[a->lost.head];
+}
+
 bool pmf_flow_wants_tx(const struct pmf_flow *f, pmf_ns_t now)
 {
 	return f->want != 0 || now >= f->ack_at || data_ready(f, now);
@@ -199,7 +208,6 @@ bool pmf_flow_wants_tx(const struct pmf_flow *f, pmf_ns_t now)
 
 size_t pmf_flow_tx(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap, bool *ect)
 {
-	struct pmf_flow_active *a = f->active;
 	size_t n = 0;
 
 	*ect = false;
@@ -210,7 +218,7 @@ size_t pmf_flow_tx(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap, b
 	}
 	if (data_ready(f, now)) {
 		if (pmf_unlikely(f->lost != 0))
-			n = pmf_flow_again(f, &a->pkt[a->lost.head], now, buf, cap);
+			n = pmf_flow_again(f, lost_first(f), now, buf, cap);
 		else
 			n = pmf_flow_cut(f, now, buf, cap);
 		*ect = n != 0;

@@ -13,7 +13,7 @@
 
 #define PMF_WIRE_VERSION 2
 #define PMF_WIRE_TAG 16	     /* bytes at the tail of an authenticated packet */
-#define PMF_WIRE_MAX_SACK 16 /* ranges in one acknowledgement */
+#define PMF_WIRE_MAX_SACK 64 /* ranges in one acknowledgement */
 #define PMF_WIRE_MIN_PAYLOAD \
 	1200 /* UDP payload that every path carries (RFC 8899 §5.1.2 BASE_PLPMTU) */
 #define PMF_WIRE_MAX_RECS 128 /* records in one packet */

@@ -30,6 +30,23 @@ static void test_half_lost(void)
 	with_faults("loss=50%", 100);
 }
 
+/*
+ * Every other frame, and round trips that swing, so that a packet goes out a timeout: the receiver
+ * gives the flow's window back between two of them, and it must not be the same one that gets lost.
+ */
+static void test_every_other_lost(void)
+{
+	begin();
+	conf.delay = 500 * US;
+	conf.jitter = 800 * US;
+	conf.flow.dead_after = 100 * PMF_NS_PER_S;
+	set_faults("every=2");
+	open_sim();
+	sim_add_stream(&sim, 1, 0, 200, 16);
+	CU_ASSERT_TRUE(sim_run(&sim, STALL, NULL) && sim_settle(&sim));
+	end();
+}
+
 static void test_all_doubled(void)
 {
 	with_faults("dup=100%,reorder=50%:30", 5000);
@@ -269,6 +286,7 @@ int main(void)
 	static const struct proto_test tests[] = {
 		{"a fifth of all frames lost", test_heavy_loss},
 		{"half of all frames lost", test_half_lost},
+		{"every other frame lost", test_every_other_lost},
 		{"all frames doubled, half of them late", test_all_doubled},
 		{"each of the first frames lost", test_each_early_frame_lost},
 		{"one side opens, in one round trip", test_one_side_opens},
