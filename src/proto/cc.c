@@ -70,7 +70,7 @@ static void set_target(struct pmf_cc *cc)
 	 */
 	queue = (int64_t)cc->target + (queue - (int64_t)cc->target) * gain(cc) / (2 * (int64_t)ONE);
 	apart = ((cc->base + (uint64_t)PMF_MAX(queue, 0)) << 16) / cc->cwnd;
-	cc->target = cc->aim + cc->base / 16 + PMF_MIN((uint64_t)SCALE * root(apart), SCALE_MOST);
+	cc->target = cc->aim + cc->base / 48 + PMF_MIN((uint64_t)SCALE * root(apart), SCALE_MOST);
 	if (cc->cwnd < cc->ssthresh)
 		apart /= 2;
 	if (apart > PACED) {
@@ -89,8 +89,12 @@ static void decrease(struct pmf_cc *cc)
 		cut = ((cc->queue - cc->target) << 14) / (cc->base + cc->target);
 	if (cc->queue > 2 * cc->target)
 		cut += ((cc->queue - 2 * cc->target) << 16) / (cc->base + cc->queue) / 2;
-	if (cc->marks != 0)
-		cut = PMF_MAX(cut, cc->alpha / 2);
+	/* Bursts have some packets marked though no queue stands. A cut for those would be the
+	 * harder the farther the peer, whose window is larger; when most are marked a queue stands,
+	 * whatever delay says.
+	 */
+	if (cc->marks != 0 && cc->alpha > ONE / 2)
+		cut = PMF_MAX(cut, cc->alpha - ONE / 2);
 	cut = PMF_MIN(cut, ONE / 2) * gain(cc) / ONE;
 	cc->cwnd = (uint32_t)PMF_MAX(cc->cwnd - ((cc->cwnd * cut) >> 16), PMF_MIN(LEAST, cc->max));
 	cc->ssthresh = PMF_MIN(cc->ssthresh, cc->cwnd);

@@ -3,8 +3,9 @@
  *
  * Congestion control by delay, in the shape of Swift (Kumar et al., SIGCOMM 2020): a target for the
  * time that packets wait in queues, additive increase below it, multiplicative decrease above it,
- * once a round trip. Marks (RFC 3168) count as in DCTCP (RFC 8257). The window may fall below one
- * packet; sends are spaced then. A struct belongs to one flow.
+ * once a round trip. Marks (RFC 3168) are smoothed as in DCTCP (RFC 8257), and tell of a queue that
+ * stands and that delay does not show. The window may fall below one packet; sends are spaced then.
+ * A struct belongs to one flow.
  *
  * Acknowledgements only add up; what divides or takes a root is done once a round trip.
  */
