@@ -31,6 +31,7 @@ MAP_HUGETLB = 0x40000  # which Python does not name
 def pytest_configure(config):
     config.addinivalue_line('markers', 'long: minutes or hours; only run by name')
     config.addinivalue_line('markers', 'soak: as long as PMF_SOAK says')
+    config.addinivalue_line('markers', 'qemu: needs QEMU and takes minutes; only run by name')
 
 
 @pytest.fixture(scope='session')

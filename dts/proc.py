@@ -26,7 +26,7 @@ def _die_with_the_tests():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def wait_until(condition, timeout, what):
+def wait_until(condition, timeout, what, pause=0.01):
     """Waits until `condition()` is true and returns its value; fails with `what` after `timeout` s,
     ten times as on a quiet machine."""
     timeout *= SLOWER
@@ -37,7 +37,7 @@ def wait_until(condition, timeout, what):
             return value
         if time.monotonic() > deadline:
             raise AssertionError(f'{what}: not within {timeout} s')
-        time.sleep(0.01)  # the pause between two looks, not a wait for an amount of time
+        time.sleep(pause)  # the pause between two looks, not a wait for an amount of time
 
 
 class Process:

@@ -5,6 +5,7 @@
 import json
 import os
 import socket
+import sys
 
 
 def ask(directory, command):
@@ -22,3 +23,7 @@ def ask(directory, command):
             except ConnectionRefusedError:
                 pass  # left behind by a killed process
     return None
+
+
+if __name__ == '__main__':
+    print(json.dumps(ask(*sys.argv[1:])))

@@ -63,7 +63,7 @@ exports_only_fi_prov_ini()
 	[ "$(nm -D --defined-only "$1" | awk '{print $NF}' | sed 's/@.*//' | sort -u)" = fi_prov_ini ]
 }
 
-lane_dts() { dts plain dts -m 'not long'; }
+lane_dts() { dts plain dts -m 'not long and not qemu'; }
 
 # Two processes on the links that differ most, and one killed in the middle.
 lane_dts_short()

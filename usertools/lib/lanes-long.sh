@@ -32,6 +32,13 @@ lane_mp_long()
 	PMF_LONG=1 suite plain mp --num-processes 1 --timeout-multiplier 60
 }
 
+# The pci configuration in emulated guests. Their kernel and busybox come from apt, into build-test/guest.
+lane_qemu()
+{
+	install_packages qemu-system-x86 || { skip "no QEMU for the guests"; return 0; }
+	dts plain qemu -m qemu
+}
+
 lane_dts_long()
 {
 	install_packages hpcc lammps || skip "packages are missing"
