@@ -70,7 +70,7 @@ static void set_target(struct pmf_cc *cc)
 	 */
 	queue = (int64_t)cc->target + (queue - (int64_t)cc->target) * gain(cc) / (2 * (int64_t)ONE);
 	apart = ((cc->base + (uint64_t)PMF_MAX(queue, 0)) << 16) / cc->cwnd;
-	cc->target = cc->aim + cc->base / 48 + PMF_MIN((uint64_t)SCALE * root(apart), SCALE_MOST);
+	cc->target = cc->aim + cc->base / 16 + PMF_MIN((uint64_t)SCALE * root(apart), SCALE_MOST);
 	if (cc->cwnd < cc->ssthresh)
 		apart /= 2;
 	if (apart > PACED) {
