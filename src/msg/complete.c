@@ -62,6 +62,26 @@ static inline bool put(struct pmf_engine *e, struct pmf_cq_feed *feed, const str
 	return false;
 }
 
+/* Its bytes are the application's again when an entry is written: frames that the device has not
+ * taken yet get a copy. */
+static void detach(struct pmf_engine *e, struct pmf_tx *tx)
+{
+	if (tx->attached)
+		pmf_queue_detach(e->q);
+	tx->flags &= (uint8_t)~PMF_XF_ATTACHED;
+}
+
+/* A send that had its entry, or has lent its bytes. @return whether it had, and is done with */
+static __attribute__((noinline)) bool had_entry(struct pmf_engine *e, struct pmf_tx *tx)
+{
+	detach(e, tx);
+	if (!(tx->flags & PMF_XF_EARLY))
+		return false;
+	if (!(tx->flags & PMF_XF_STALLED))
+		tx_free(tx);
+	return true;
+}
+
 /** A send is over. @p err positive errno or 0. An orphan's sends end in silence. */
 void pmf_complete_tx(struct pmf_engine *e, struct pmf_tx *tx, int err)
 {
@@ -69,11 +89,8 @@ void pmf_complete_tx(struct pmf_engine *e, struct pmf_tx *tx, int err)
 	struct pmf_cqe cqe;
 
 	tx->flags &= (uint8_t)~PMF_XF_POSTED;
-	if (pmf_unlikely(tx->flags & PMF_XF_EARLY)) {
-		if (!(tx->flags & PMF_XF_STALLED))
-			tx_free(tx);
+	if (pmf_unlikely(tx->flags & (PMF_XF_EARLY | PMF_XF_ATTACHED)) && had_entry(e, tx))
 		return;
-	}
 	if (pmf_unlikely(atomic_load_explicit(&ep->state, memory_order_relaxed) == PMF_EP_ORPHAN)) {
 		tx_free(tx);
 		return;
@@ -110,6 +127,7 @@ void pmf_complete_early(struct pmf_engine *e, struct pmf_tx *tx, int err)
 		.prov_errno = err,
 	};
 
+	detach(e, tx);
 	tx->ep->stats.tx_errors++;
 	count(e, tx->ep->tx_cntr, err, tx->item.len);
 	tx->flags |= PMF_XF_EARLY;

@@ -91,6 +91,48 @@ bool pmf_engine_submit(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 	return all;
 }
 
+/* The end of a packet lies with the sender: the driver reads it there. Injected bytes are a copy
+ * already, in memory that need not outlive its endpoint. */
+static __attribute__((noinline)) void send_piece(struct pmf_engine *e, struct pmf_eflow *ef,
+						 struct rte_mbuf *m, uint16_t len,
+						 const struct pmf_piece *piece, bool ect,
+						 pmf_ns_t now)
+{
+	struct pmf_tx *tx = pmf_container_of(piece->item, struct pmf_tx, item);
+
+	if (tx->flags & PMF_XF_INLINE) {
+		memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, len), piece->bytes, piece->len);
+		pmf_frame_send(e->q, &ef->path, m, (uint16_t)(len + piece->len), ect, now);
+		return;
+	}
+	tx->flags |= PMF_XF_ATTACHED;
+	pmf_frame_send_attached(e->q, &ef->path, m, len, piece->bytes, (uint16_t)piece->len,
+				&tx->attached, ect, now);
+}
+
+/* What the flow has to send next, in @p m, which is taken. @return false: nothing */
+static inline bool send_packet(struct pmf_engine *e, struct pmf_eflow *ef, struct rte_mbuf *m,
+			       pmf_ns_t now)
+{
+	/* what a seal has gone over is not read elsewhere */
+	struct pmf_piece piece = {.min = ef->path.attach_min}, *may = ef->seal ? NULL : &piece;
+	bool ect = false;
+	size_t len = pmf_flow_tx(&ef->flow, now, rte_pktmbuf_mtod(m, uint8_t *),
+				 e->port->max_payload, &ect, may);
+
+	if (pmf_unlikely(ef->seal != NULL))
+		len = pmf_auth_tx(ef, rte_pktmbuf_mtod(m, uint8_t *), len);
+	if (pmf_unlikely(!len)) {
+		rte_pktmbuf_free(m);
+		return false;
+	}
+	if (pmf_unlikely(piece.len))
+		send_piece(e, ef, m, (uint16_t)len, &piece, ect, now);
+	else
+		pmf_frame_send(e->q, &ef->path, m, (uint16_t)len, ect, now);
+	return true;
+}
+
 /* Frames of one flow, at most a quantum. @return false: no room or buffer, stop for now. */
 static bool transmit_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 {
@@ -101,8 +143,6 @@ static bool transmit_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t n
 		return false;
 	do {
 		struct rte_mbuf *m;
-		bool ect = false;
-		size_t len;
 
 		if (pmf_unlikely(!pmf_queue_room(q))) {
 			pmf_queue_flush(q);
@@ -112,15 +152,8 @@ static bool transmit_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t n
 		m = pmf_frame_alloc(q);
 		if (pmf_unlikely(!m))
 			return false;
-		len = pmf_flow_tx(&ef->flow, now, rte_pktmbuf_mtod(m, uint8_t *),
-				  e->port->max_payload, &ect);
-		if (pmf_unlikely(ef->seal != NULL))
-			len = pmf_auth_tx(ef, rte_pktmbuf_mtod(m, uint8_t *), len);
-		if (pmf_unlikely(!len)) {
-			rte_pktmbuf_free(m);
+		if (!send_packet(e, ef, m, now))
 			break;
-		}
-		pmf_frame_send(q, &ef->path, m, (uint16_t)len, ect, now);
 		pmf_eflow_activate(e, ef); /* a larger window, before it is needed */
 	} while (--left && pmf_flow_wants_tx(&ef->flow, now));
 	return true;
@@ -129,19 +162,9 @@ static bool transmit_flow(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t n
 void pmf_engine_transmit_one(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
 {
 	struct rte_mbuf *m = pmf_queue_room(e->q) ? pmf_frame_alloc(e->q) : NULL;
-	bool ect = false;
-	size_t len;
 
-	if (!m)
-		return;
-	len = pmf_flow_tx(&ef->flow, now, rte_pktmbuf_mtod(m, uint8_t *), e->port->max_payload,
-			  &ect);
-	if (pmf_unlikely(ef->seal != NULL))
-		len = pmf_auth_tx(ef, rte_pktmbuf_mtod(m, uint8_t *), len);
-	if (len)
-		pmf_frame_send(e->q, &ef->path, m, (uint16_t)len, ect, now);
-	else
-		rte_pktmbuf_free(m);
+	if (m)
+		send_packet(e, ef, m, now);
 }
 
 /** Serve the ready flows in turn. @return whether any frame was made. */

@@ -75,6 +75,7 @@ static void abort_sends(struct pmf_engine *e, struct pmf_ep *ep)
 		if ((tx->flags & PMF_XF_POSTED) && !(tx->flags & PMF_XF_INLINE))
 			pmf_flow_abort(&tx->flow->flow, &tx->item);
 	}
+	pmf_queue_detach(e->q);
 }
 
 /* Sends not yet with a flow: copies go on, the others are forgotten. */

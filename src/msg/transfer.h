@@ -29,6 +29,7 @@ enum {
 	PMF_XF_EARLY = 0x10,	  /* a send's entry was written before the flow let it go */
 	PMF_XF_STALLED = 0x20,	  /* and waits for room in the CQ */
 	PMF_XF_GROUP = 0x40,	  /* to a multicast group, in no flow */
+	PMF_XF_ATTACHED = 0x80,	  /* its bytes were attached to frames: see `attached` */
 	/* receives */
 	PMF_XF_KEYED =
 		0x04, /* directed: `want` is a key of the AV, and all peers under it are meant */
@@ -47,6 +48,7 @@ struct pmf_tx {
 	void *context;
 	fi_addr_t dest;
 	uint8_t flags;
+	uint16_t attached; /* frames that still read its bytes where they lie; engine owner only */
 	union {
 		struct iovec iov[PMF_IOV_LIMIT];
 		uint64_t mark; /* to a group, staged: the device must have been given so many frames

@@ -55,6 +55,8 @@ struct pmf_path {
 	uint32_t neigh_gen;  /* generation that hdr's MAC address is from; 0: unresolved */
 	uint32_t pseudo_sum; /* of the UDP pseudo header, without the length */
 	uint32_t ip_sum;     /* of the IPv4 header, without the length */
+	uint16_t attach_min; /* pmf_frame_send_attached() is for so many bytes and more; UINT16_MAX:
+				for none */
 };
 
 /**
@@ -100,6 +102,19 @@ struct rte_mbuf *pmf_frame_alloc(struct pmf_queue *q);
  */
 void pmf_frame_send(struct pmf_queue *q, struct pmf_path *path, struct rte_mbuf *m, uint16_t len,
 		    bool ect, pmf_ns_t now);
+
+/**
+ * The same for a payload that goes on with @p more bytes elsewhere, at least path->attach_min. The
+ * driver reads them there; without a buffer for that they are copied.
+ * @param attached  one more while somebody may still read @p bytes; they stay as they are so long.
+ *        Not after pmf_queue_flush() has sent the frame, nor after pmf_queue_detach().
+ */
+void pmf_frame_send_attached(struct pmf_queue *q, struct pmf_path *path, struct rte_mbuf *m,
+			     uint16_t len, const void *bytes, uint16_t more, uint16_t *attached,
+			     bool ect, pmf_ns_t now);
+
+/** Copy what staged frames have attached: it is its owner's again. */
+void pmf_queue_detach(struct pmf_queue *q);
 
 /** Frames staged so far, and how many of them the device has been given, in this order. */
 static inline uint64_t pmf_queue_handed(const struct pmf_queue *q)

@@ -137,21 +137,33 @@ static bool path_fresh(struct pmf_queue *q, const struct pmf_path *path)
 	return gen == path->neigh_gen && gen != 0;
 }
 
+/* Leave the sum to the device. @return false: it does not make it, or not of so little */
+static inline bool cksum_offload(const struct pmf_queue *q, const struct pmf_path *path,
+				 struct rte_mbuf *m, uint8_t *udp, uint16_t ulen, uint64_t pseudo)
+{
+	if (!q->port->tx_cksum_udp || ulen < OFFLOAD_MIN)
+		return false;
+	pmf_put16(udp + 6, pmf_cksum_fold(pseudo));
+	m->ol_flags |=
+		RTE_MBUF_F_TX_UDP_CKSUM | (path->v6 ? RTE_MBUF_F_TX_IPV6 : RTE_MBUF_F_TX_IPV4);
+	m->l2_len = pmf_l2_len(q->port);
+	m->l3_len = path->v6 ? IP6_LEN : IP4_LEN;
+	m->packet_type = RTE_PTYPE_L4_UDP; /* vhost's software sum asks for it */
+	return true;
+}
+
+static inline uint64_t pseudo_sum(const struct pmf_path *path, uint16_t ulen)
+{
+	return (uint64_t)path->pseudo_sum + rte_cpu_to_be_16(ulen);
+}
+
 static void udp_cksum(struct pmf_queue *q, const struct pmf_path *path, struct rte_mbuf *m,
 		      uint8_t *udp, uint16_t ulen)
 {
-	const uint64_t pseudo = (uint64_t)path->pseudo_sum + rte_cpu_to_be_16(ulen);
+	const uint64_t pseudo = pseudo_sum(path, ulen);
 
-	if (q->port->tx_cksum_udp && ulen >= OFFLOAD_MIN) {
-		pmf_put16(udp + 6, pmf_cksum_fold(pseudo));
-		m->ol_flags |= RTE_MBUF_F_TX_UDP_CKSUM |
-			       (path->v6 ? RTE_MBUF_F_TX_IPV6 : RTE_MBUF_F_TX_IPV4);
-		m->l2_len = pmf_l2_len(q->port);
-		m->l3_len = path->v6 ? IP6_LEN : IP4_LEN;
-		m->packet_type = RTE_PTYPE_L4_UDP; /* vhost's software sum asks for it */
-		return;
-	}
-	pmf_put16(udp + 6, pmf_cksum_udp(pmf_cksum_add(udp, ulen, pseudo)));
+	if (!cksum_offload(q, path, m, udp, ulen, pseudo))
+		pmf_put16(udp + 6, pmf_cksum_udp(pmf_cksum_add(udp, ulen, pseudo)));
 }
 
 /* Within the process the bytes are vouched for by memory: no checksum is made or checked. */
@@ -220,6 +232,86 @@ void pmf_frame_send(struct pmf_queue *q, struct pmf_path *path, struct rte_mbuf 
 		pmf_neigh_hold(q, path->neigh, m, now);
 	else
 		stage(q, m);
+}
+
+static void given_back(void *bytes, void *count)
+{
+	(void)bytes;
+	--*(uint16_t *)count;
+}
+
+/* An mbuf of bytes that are somebody else's. @return NULL: none is free, counted */
+static struct rte_mbuf *attach(struct pmf_queue *q, const void *bytes, uint16_t len,
+			       uint16_t *attached)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(q->attach_pool);
+	struct pmf_lent *lent;
+
+	if (pmf_unlikely(!m)) {
+		q->stats.tx_nobuf++;
+		return NULL;
+	}
+	lent = rte_mbuf_to_priv(m);
+	lent->shared.free_cb = given_back;
+	lent->shared.fcb_opaque = attached;
+	rte_mbuf_ext_refcnt_set(&lent->shared, 1);
+	rte_pktmbuf_attach_extbuf(m, (void *)(uintptr_t)bytes, RTE_BAD_IOVA, len, &lent->shared);
+	m->data_len = len;
+	++*attached;
+	return m;
+}
+
+/*
+ * Asked for all at once, lines come in three quarters of the time that a sum or a copy takes which
+ * meets them one by one.
+ */
+static inline void prefetch_bytes(const void *bytes, uint16_t len)
+{
+	for (uint32_t i = 0; i < len; i += PMF_CACHE_LINE)
+		rte_prefetch0((const uint8_t *)bytes + i);
+}
+
+void pmf_frame_send_attached(struct pmf_queue *q, struct pmf_path *path, struct rte_mbuf *m,
+			     uint16_t len, const void *bytes, uint16_t more, uint16_t *attached,
+			     bool ect, pmf_ns_t now)
+{
+	const uint16_t all = (uint16_t)(len + more), ulen = (uint16_t)(all + UDP_LEN);
+	struct rte_mbuf *tail = NULL;
+	uint64_t pseudo;
+	uint8_t *udp;
+
+	prefetch_bytes(bytes, more);
+	/* what waits for a neighbour may wait for long */
+	if (path->local || path_fresh(q, path) || path_refresh(q, path))
+		tail = attach(q, bytes, more, attached);
+	if (pmf_unlikely(!tail)) {
+		memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, len), bytes, more);
+		pmf_frame_send(q, path, m, all, ect, now);
+		return;
+	}
+	udp = put_headers(path, m, all, ect);
+	m->data_len = (uint16_t)(m->data_len - more);
+	m->nb_segs = 2;
+	m->next = tail;
+	pseudo = pseudo_sum(path, ulen);
+	if (!cksum_offload(q, path, m, udp, ulen, pseudo)) {
+		uint16_t sum = pmf_cksum_fold(pmf_cksum_add(bytes, more, 0));
+
+		if (len & 1) /* its words begin in the middle of the datagram's (RFC 1071 §2) */
+			sum = rte_bswap16(sum);
+		sum = pmf_cksum_udp(pmf_cksum_add(udp, (size_t)UDP_LEN + len, pseudo) + sum);
+		pmf_put16(udp + 6, sum);
+	}
+	q->stats.tx_attached++;
+	stage(q, m);
+}
+
+void pmf_queue_detach(struct pmf_queue *q)
+{
+	for (uint16_t i = 0; i < q->nstage; i++)
+		if (q->stage[i]->nb_segs > 1)
+			/* its first mbuf has room for all of it */
+			(void)rte_pktmbuf_linearize(q->stage[i]);
 }
 
 /* What is sent to a group of ours comes here too; without a buffer it does not, as if it were lost.

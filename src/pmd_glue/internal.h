@@ -46,6 +46,12 @@ struct pmf_quirks {
 	bool whole_ring_room; /* rx mbufs must take a whole slot of its ring, see pmf_quirks_room()
 			       */
 	uint16_t extra_room;  /* bytes of each rx mbuf that it keeps for itself */
+	/*
+	 * The caller's bytes are attached to a frame, not copied, when they are so many; 0: copied.
+	 * For drivers that read chains of mbufs wherever they lie, and have given them back when
+	 * their burst returns: dts/test_attach.py shows it of each.
+	 */
+	uint16_t attach_min;
 	uint16_t pad; /* bytes before the room in each mbuf: where frames begin in a cache line */
 	bool on_intr_thread; /* handles its peer there, unlocked: stopped and removed there, too */
 	/* A side that connects, and that only stop and start make connect again. */
@@ -88,6 +94,11 @@ void pmf_capture_frames(struct pmf_queue *q, struct rte_mbuf *const *m, uint16_t
 
 /** Write what was kept. Owner of the engine; any thread when the engine does not run. */
 void pmf_capture_flush(struct pmf_queue *q);
+
+/* An mbuf that lends the driver a sender's bytes, private part. */
+struct pmf_lent {
+	struct rte_mbuf_ext_shared_info shared; /* its callback counts down */
+};
 
 /** Put one whole frame on the stage; without room it is freed. Takes the mbuf. */
 void pmf_stage_or_drop(struct pmf_queue *q, struct rte_mbuf *m);

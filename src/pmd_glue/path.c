@@ -115,6 +115,8 @@ int pmf_path_init(struct pmf_path *path, struct pmf_port *port, const struct pmf
 		return -ENETUNREACH;
 	eth = put_headers(&p, port, dst, sport, HOP_LIMIT);
 	p.local = pmf_port_owns(port, dst->ip);
+	/* over the loop ring the mbuf itself goes to its reader */
+	p.attach_min = p.local && !port->quirks->hairpin ? UINT16_MAX : port->attach_min;
 	if (p.local) {
 		memcpy(eth, port->mac, 6);
 	} else {

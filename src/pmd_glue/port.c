@@ -180,6 +180,7 @@ static int queue_open(struct pmf_port *port, uint16_t id, char *err, size_t errl
 	q->queue_id = id;
 	q->hairpin = port->quirks->hairpin;
 	q->tx_pool = port->tx_pool;
+	q->attach_pool = port->attach_pool;
 	q->capture = port->capture;
 	pmf_queue_intr_open(q);
 	snprintf(name, sizeof(name), "pmf_loop_%u_%u", port->port_id, id);
@@ -239,6 +240,7 @@ static void port_free(struct pmf_port *port)
 	pmf_port_remove(port);
 	rte_mempool_free(port->rx_pool);
 	rte_mempool_free(port->tx_pool);
+	rte_mempool_free(port->attach_pool);
 	free(port->steer);
 	rte_free(port);
 }

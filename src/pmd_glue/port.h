@@ -68,6 +68,7 @@ int pmf_port_conf_parse(const char *text, struct pmf_port_conf *conf, char *err,
 	X(tx_bytes, "bytes", "bytes of those frames")                                              \
 	X(loop_frames, "frames", "frames to an address of the same port, handed over in software") \
 	X(rx_steered, "frames", "frames handed to the engine of their endpoint")                   \
+	X(tx_attached, "frames", "sent with bytes that the driver read where the sender has them") \
 	X(tx_stalls, "times", "bursts that the device did not take whole")                         \
 	X(tx_nobuf, "times", "no mbuf for a frame to send")                                        \
 	X(tx_no_neigh, "frames", "dropped: the next hop's MAC address was not resolved in time")   \
@@ -101,14 +102,15 @@ struct pmf_queue {
 	struct pmf_port *port;
 	uint16_t port_id;
 	uint16_t queue_id;
-	uint16_t nstage;	     /* frames staged, sent by pmf_queue_flush() */
-	bool hairpin;		     /* the device itself gives back frames sent to itself */
-	struct rte_mempool *tx_pool; /* buffers for frames to send */
-	struct rte_ring *loop;	     /* frames from this process to this queue (mbufs); MP/SC */
-	struct pmf_faults *faults;   /* NULL when off */
-	struct pmf_capture *capture; /* NULL when off */
-	int intr_fd;		     /* our epoll, -1: none; what pmf_queue_intr_fd() gives */
-	int intr_src;		     /* the driver's descriptor in it, -1: none yet */
+	uint16_t nstage;		 /* frames staged, sent by pmf_queue_flush() */
+	bool hairpin;			 /* the device itself gives back frames sent to itself */
+	struct rte_mempool *tx_pool;	 /* buffers for frames to send */
+	struct rte_mempool *attach_pool; /* mbufs without bytes of their own; NULL: none needed */
+	struct rte_ring *loop;		 /* frames from this process to this queue (mbufs); MP/SC */
+	struct pmf_faults *faults;	 /* NULL when off */
+	struct pmf_capture *capture;	 /* NULL when off */
+	int intr_fd;			 /* our epoll, -1: none; what pmf_queue_intr_fd() gives */
+	int intr_src;			 /* the driver's descriptor in it, -1: none yet */
 	uint16_t nstash;
 	struct rte_mbuf *stash[PMF_BURST]; /* taken from tx_pool at once, handed out one by one */
 	struct rte_mbuf *stage[PMF_TX_STAGE];
@@ -126,8 +128,9 @@ struct pmf_port {
 	bool tx_cksum_v4, tx_cksum_udp; /* done by the device */
 	bool rx_cksum;			/* checked by the device, result in ol_flags */
 	bool multi_seg;
-	bool rx_intr; /* rx interrupts work on this driver: pmf_queue_intr_fd() */
-	bool started; /* changed by the helper thread between quiesce() and resume() only */
+	uint16_t attach_min; /* bytes that are attached, not copied; UINT16_MAX: never */
+	bool rx_intr;	     /* rx interrupts work on this driver: pmf_queue_intr_fd() */
+	bool started;	     /* changed by the helper thread between quiesce() and resume() only */
 	int socket_id;
 	_Atomic bool link_up;  /* written by the helper thread, read by anyone */
 	_Atomic bool announce; /* link came up: the owner of queue 0 tells the neighbours */
@@ -143,6 +146,7 @@ struct pmf_port {
 	pmf_ns_t next_restart;	     /* helper thread only */
 	struct rte_mempool *rx_pool;
 	struct rte_mempool *tx_pool;
+	struct rte_mempool *attach_pool;
 	struct pmf_queue queue[PMF_MAX_QUEUES];
 };
 

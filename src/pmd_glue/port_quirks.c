@@ -21,6 +21,7 @@ enum {
 	AF_PACKET_OVERHEAD = 66,
 	XDP_HEADROOM = 256, /* XDP_PACKET_HEADROOM; frames that do not fit behind it vanish */
 	L2_MAX = ETH_LEN + VLAN_LEN,
+	ATTACH_MIN = 6144, /* measured: docs/performance.md */
 };
 
 /* The default role of a memif is client. */
@@ -40,7 +41,7 @@ static bool memif_is_client(const struct pmf_port_conf *conf)
 /* clang-format off */
 static const struct pmf_quirks table[] = {
 	/* Two processes with a net_vhost0 have the same MAC address, and net_ring has none. */
-	{.driver = "net_vhost", .own_mac = true},
+	{.driver = "net_vhost", .own_mac = true, .attach_min = ATTACH_MIN},
 	{.driver = "net_ring", .own_mac = true, .hairpin = true, .no_rx_intr = true},
 	/*
 	 * Its header of 12 bytes lies before each frame, and the peer's core takes the cache lines of
@@ -56,7 +57,7 @@ static const struct pmf_quirks table[] = {
 	 .stays = memif_is_server},
 	/* Refuses mbufs that do not take a whole slot of its ring, whatever the MTU. */
 	{.driver = "net_af_packet", .raw_mtu = true, .kernel_mtu = true, .no_rx_intr = true,
-	 .whole_ring_room = true},
+	 .whole_ring_room = true, .attach_min = ATTACH_MIN},
 	{.driver = "net_af_xdp", .kernel_mtu = true, .no_rx_intr = true,
 	 .extra_room = XDP_HEADROOM},
 	/* Its MAC address is the kernel's end of the wire; ours is the other end. */

@@ -21,6 +21,7 @@ enum {
 	/* Frames that flows may keep ahead of order, and that queues in software may hold. */
 	HELD_PER_QUEUE = 2048,
 	POOL_CACHE = 256,
+	ATTACH_CACHE = 32,
 	/* Threads that may keep a full cache of their own, 1.5 times its size. */
 	CACHING_THREADS = 2,
 	ROOM_MIN = 2048,
@@ -29,14 +30,19 @@ enum {
 /* Time that a peer has to connect in after a start, before another one. */
 static const pmf_ns_t restart_pause = 200 * PMF_NS_PER_MS;
 
-static struct rte_mempool *pool_make(struct pmf_port *port, const char *what, uint32_t room)
+struct pool_shape {
+	unsigned int n, cache;
+	uint16_t room; /* bytes of each mbuf, headroom included */
+	uint16_t priv;
+};
+
+static struct rte_mempool *pool_make(struct pmf_port *port, const char *what,
+				     const struct pool_shape *shape)
 {
 	struct rte_pktmbuf_pool_private priv = {
-		.mbuf_data_room_size = (uint16_t)(RTE_PKTMBUF_HEADROOM + room),
-		.mbuf_priv_size = port->quirks->pad,
+		.mbuf_data_room_size = shape->room,
+		.mbuf_priv_size = shape->priv,
 	};
-	const unsigned int n = port->nqueues * (DESCRIPTORS + HELD_PER_QUEUE) +
-			       CACHING_THREADS * POOL_CACHE * 3 / 2;
 	/*
 	 * Virtual devices address buffers as the process does. Without the flag, objects do not
 	 * cross pages: half of the memory lies idle without hugepages, and af_xdp, which counts on
@@ -47,9 +53,9 @@ static struct rte_mempool *pool_make(struct pmf_port *port, const char *what, ui
 	struct rte_mempool *mp;
 
 	snprintf(name, sizeof(name), "pmf_%s_%u", what, port->port_id);
-	mp = rte_mempool_create_empty(
-		name, n, sizeof(struct rte_mbuf) + priv.mbuf_priv_size + priv.mbuf_data_room_size,
-		POOL_CACHE, sizeof(priv), port->socket_id, flags);
+	mp = rte_mempool_create_empty(name, shape->n,
+				      sizeof(struct rte_mbuf) + shape->priv + shape->room,
+				      shape->cache, sizeof(priv), port->socket_id, flags);
 	if (!mp)
 		return NULL;
 	/*
@@ -69,20 +75,53 @@ free_pool:
 	return NULL;
 }
 
+static struct rte_mempool *frame_pool_make(struct pmf_port *port, const char *what, uint32_t room)
+{
+	const struct pool_shape shape = {
+		.n = port->nqueues * (DESCRIPTORS + HELD_PER_QUEUE) +
+		     CACHING_THREADS * POOL_CACHE * 3 / 2,
+		.cache = POOL_CACHE,
+		.room = (uint16_t)(RTE_PKTMBUF_HEADROOM + room),
+		.priv = port->quirks->pad,
+	};
+
+	return pool_make(port, what, &shape);
+}
+
+/* As many as are staged at once: the driver keeps none. */
+static struct rte_mempool *attach_pool_make(struct pmf_port *port)
+{
+	const struct pool_shape shape = {
+		.n = port->nqueues * PMF_TX_STAGE + CACHING_THREADS * ATTACH_CACHE * 3 / 2,
+		.cache = ATTACH_CACHE,
+		.priv = RTE_ALIGN_CEIL(sizeof(struct pmf_lent), RTE_MBUF_PRIV_ALIGN),
+	};
+
+	return pool_make(port, "attach", &shape);
+}
+
 static int pools_make(struct pmf_port *port, char *err, size_t errlen)
 {
 	const uint32_t frame = (uint32_t)port->mtu + PMF_FRAME_SLACK;
 	uint32_t room = RTE_ALIGN_CEIL(PMF_MAX(frame, (uint32_t)ROOM_MIN), 64);
 
-	port->tx_pool = pool_make(port, "tx", room);
+	port->tx_pool = frame_pool_make(port, "tx", room);
 	/* NICs use buffers in whole KB, and a frame should need one only. */
 	if (port->conf.is_pci)
 		room = RTE_ALIGN_CEIL(room, 1024);
 	room = PMF_MAX(room, pmf_quirks_room(port->quirks, &port->conf));
 	room = PMF_MAX(room, frame + port->quirks->extra_room);
-	port->rx_pool = pool_make(port, "rx", room);
+	port->rx_pool = frame_pool_make(port, "rx", room);
+	port->attach_min = UINT16_MAX;
+	if (port->multi_seg && port->quirks->attach_min) {
+		port->attach_pool = attach_pool_make(port);
+		if (!port->attach_pool)
+			goto no_memory;
+		port->attach_min = port->quirks->attach_min;
+	}
 	if (port->tx_pool && port->rx_pool)
 		return 0;
+no_memory:
 	snprintf(err, errlen,
 		 "no memory for the buffers of %s (%s); raise FI_PMF_MEMORY_MB, or lower mtu= or "
 		 "queues= in FI_PMF_PORT",

@@ -208,6 +208,17 @@ bool pmf_flow_is_quiet(const struct pmf_flow *f);
 
 /* ---- sending ---- */
 
+/*
+ * The last bytes of a packet, where they lie: the caller puts them behind what was written, by a
+ * copy or by having the device read them there. They stay as they are until the item is done.
+ */
+struct pmf_piece {
+	uint32_t min; /* set by the caller: shorter ones are written like the rest; at least 1 */
+	uint32_t len; /* 0: nothing is left out */
+	const void *bytes;
+	struct pmf_item *item; /* whose bytes they are: a PMF_ITEM_MSG */
+};
+
 /** @return whether pmf_flow_tx() would give a packet at @p now. Cheap. */
 bool pmf_flow_wants_tx(const struct pmf_flow *f, pmf_ns_t now);
 
@@ -217,9 +228,12 @@ bool pmf_flow_wants_tx(const struct pmf_flow *f, pmf_ns_t now);
  * @param buf  where the UDP payload goes; bytes of messages are copied; room for id.tail is left
  * @param cap  at least conf->max_payload
  * @param ect  set to whether the frame should be marked ECN capable (data only)
- * @return length; 0: nothing to send now
+ * @param piece  what was left out of the end of a packet that is sent for the first time; NULL, or
+ *               a packet that is sent again: all is written
+ * @return bytes written; 0: nothing to send now
  */
-size_t pmf_flow_tx(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap, bool *ect);
+size_t pmf_flow_tx(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap, bool *ect,
+		   struct pmf_piece *piece);
 
 /* ---- receiving ---- */
 

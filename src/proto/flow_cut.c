@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The pmf authors
  *
  * Data packets: cut from a queue the first time, built from the remembered range when sent again.
- * Both write records by put_record(), straight from the bytes of the items.
+ * Both write records by put_record(), straight from the bytes of the items. The last bytes of a new
+ * packet may be left out, for a device that reads them where they lie.
  */
 #include "proto/flow_private.h"
 
@@ -44,6 +45,18 @@ static void gather(const struct pmf_item *item, uint64_t off, uint64_t len, uint
 	}
 }
 
+/* Where bytes [off, off + len) of the item lie. @return NULL: not in one place */
+static const void *lies_at(const struct pmf_item *item, uint64_t off, uint64_t len)
+{
+	const struct iovec *iov = item->iov;
+
+	if (item->niov <= 1)
+		return (const uint8_t *)item->buf + off;
+	for (; off >= iov->iov_len; iov++)
+		off -= iov->iov_len;
+	return len <= iov->iov_len - off ? (const uint8_t *)iov->iov_base + off : NULL;
+}
+
 /* Bytes of the message that are to go into the next @left bytes of a packet, or NO_ROOM. */
 static uint64_t plan(const struct pmf_flow *f, const struct pmf_item *item, enum pmf_flow_queue q,
 		     uint64_t off, size_t left, bool first)
@@ -68,9 +81,10 @@ static uint64_t plan(const struct pmf_flow *f, const struct pmf_item *item, enum
 	return left >= head + MIN_PIECE ? left - head : NO_ROOM;
 }
 
-/* The record of bytes [off, off + len). @return its bytes, 0: it does not fit */
-static size_t put_record(const struct pmf_item *item, enum pmf_flow_queue q, uint64_t off,
-			 uint64_t len, uint8_t *p, size_t left)
+/* Of the record of bytes [off, off + len) the head; what is no message's is written whole.
+ * @return bytes written, 0: it does not fit */
+static size_t put_head(const struct pmf_item *item, enum pmf_flow_queue q, uint64_t off,
+		       uint64_t len, uint8_t *p, size_t left)
 {
 	static const uint8_t control[] = {
 		[PMF_ITEM_INVITE] = PMF_RT_INVITE, [PMF_ITEM_HOLD] = PMF_RT_HOLD,
@@ -108,11 +122,45 @@ static size_t put_record(const struct pmf_item *item, enum pmf_flow_queue q, uin
 		else if (len == item->len)
 			rec.flags |= PMF_RF_WHOLE;
 	}
-	head = pmf_rec_put(p, left, &rec);
-	if (pmf_unlikely(head == 0))
-		return 0;
+	return pmf_rec_put(p, left, &rec);
+}
+
+/* The record of bytes [off, off + len). @return its bytes, 0: it does not fit */
+static size_t put_record(const struct pmf_item *item, enum pmf_flow_queue q, uint64_t off,
+			 uint64_t len, uint8_t *p, size_t left)
+{
+	size_t head = put_head(item, q, off, len, p, left);
+
+	if (pmf_unlikely(head == 0 || item->aborted || item->kind != PMF_ITEM_MSG))
+		return head;
 	gather(item, off, len, p + head);
 	return head + len;
+}
+
+/* As put_record(), but bytes that are worth it stay where they are. @return the same */
+static size_t put_or_leave(struct pmf_item *item, enum pmf_flow_queue q, uint64_t off, uint64_t len,
+			   uint8_t *p, size_t left, struct pmf_piece *piece)
+{
+	size_t head;
+
+	if (!piece || len < piece->min)
+		return put_record(item, q, off, len, p, left);
+	piece->bytes = lies_at(item, off, len);
+	if (!piece->bytes)
+		return put_record(item, q, off, len, p, left);
+	head = put_head(item, q, off, len, p, left);
+	if (pmf_unlikely(head == 0))
+		return 0;
+	piece->item = item;
+	piece->len = (uint32_t)len;
+	return head + len;
+}
+
+/* A record follows, at @p end: what was left out goes before it. */
+static void fill_in(struct pmf_piece *piece, uint8_t *end)
+{
+	memcpy(end - piece->len, piece->bytes, piece->len);
+	piece->len = 0;
 }
 
 /* The common case: an eager message in one piece, without options, that fits. */
@@ -136,8 +184,10 @@ static inline size_t put_plain(const struct pmf_item *item, uint8_t *p)
 
 /* Cut as many records from @p q as fit: the range is noted in @p p. */
 static void cut_range(struct pmf_flow *f, enum pmf_flow_queue q, struct pmf_txpkt *p, uint8_t *out,
-		      size_t left)
+		      size_t left, struct pmf_piece *piece)
 {
+	const uint64_t short_of = piece ? piece->min : UINT64_MAX;
+	uint64_t plain_end = short_of; /* 0 while a piece is left out */
 	struct pmf_txq *txq = &f->txq[q];
 	struct pmf_item *item = txq->cur;
 	uint64_t off = txq->off, take;
@@ -153,7 +203,7 @@ static void cut_range(struct pmf_flow *f, enum pmf_flow_queue q, struct pmf_txpk
 		if (pmf_likely(item->mode == PMF_MODE_NONE) && q == PMF_Q_SEND && !item->aborted &&
 		    !pmf_flow_admit(f, item))
 			break;
-		if (pmf_likely(is_plain(item, off, left))) {
+		if (pmf_likely(is_plain(item, off, left) && item->len < plain_end)) {
 			n = put_plain(item, out);
 			out += n;
 			left -= n;
@@ -166,9 +216,12 @@ static void cut_range(struct pmf_flow *f, enum pmf_flow_queue q, struct pmf_txpk
 		take = plan(f, item, q, off, left, p->nrecs == 0);
 		if (take == NO_ROOM)
 			break;
-		n = put_record(item, q, off, take, out, left);
+		if (plain_end == 0)
+			fill_in(piece, out);
+		n = put_or_leave(item, q, off, take, out, left, piece);
 		if (pmf_unlikely(n == 0))
 			break;
+		plain_end = piece && piece->len ? 0 : short_of;
 		out += n;
 		left -= n;
 		p->nrecs++;
@@ -252,7 +305,8 @@ static void outgrow(struct pmf_flow *f)
 		pmf_flow_want_window(f, 4 * window);
 }
 
-size_t pmf_flow_cut(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap)
+size_t pmf_flow_cut(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap,
+		    struct pmf_piece *piece)
 {
 	struct pmf_txpkt *p = pmf_pkt(f->active, f->psn_next);
 	struct pmf_hdr hdr;
@@ -267,7 +321,7 @@ size_t pmf_flow_cut(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap)
 	}
 	do {
 		q = choose(f);
-		cut_range(f, q, p, buf + head, f->mtu - head);
+		cut_range(f, q, p, buf + head, f->mtu - head, piece);
 	} while (pmf_unlikely(p->nrecs == 0) && f->ready);
 	if (pmf_unlikely(p->nrecs == 0)) {
 		if (f->blocked && f->una == f->psn_next)
@@ -287,7 +341,7 @@ size_t pmf_flow_cut(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap)
 	f->stats->tx_bytes += p->bytes;
 	if (pmf_unlikely(f->ready && f->pl.ceiling > f->mtu))
 		pmf_flow_mtu_full(f, now);
-	return head + p->size;
+	return head + p->size - (piece ? piece->len : 0);
 }
 
 /* Build the range of @p p again. @return bytes, 0: it does not fit, which a sender's bug alone

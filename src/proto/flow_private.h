@@ -66,7 +66,8 @@ size_t pmf_flow_probe(struct pmf_flow *f, uint8_t flags, size_t size, pmf_ns_t n
 		      size_t cap);
 
 /* flow_cut.c: packets from queues, and packets again */
-size_t pmf_flow_cut(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap);
+size_t pmf_flow_cut(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap,
+		    struct pmf_piece *piece);
 size_t pmf_flow_again(struct pmf_flow *f, struct pmf_txpkt *p, pmf_ns_t now, uint8_t *buf,
 		      size_t cap);
 

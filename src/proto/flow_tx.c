@@ -146,7 +146,7 @@ static size_t tx_tail(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap
 	if (!a || !pmf_flow_carries_data(f))
 		return 0;
 	if (f->lost == 0 && f->ready && f->psn_next - f->una < f->tx_window)
-		n = pmf_flow_cut(f, now, buf, cap);
+		n = pmf_flow_cut(f, now, buf, cap, NULL);
 	if (n == 0 && a->sent.tail != PMF_PKT_NONE)
 		n = pmf_flow_again(f, &a->pkt[a->sent.tail], now, buf, cap);
 	if (n != 0)
@@ -206,11 +206,14 @@ bool pmf_flow_wants_tx(const struct pmf_flow *f, pmf_ns_t now)
 	return f->want != 0 || now >= f->ack_at || data_ready(f, now);
 }
 
-size_t pmf_flow_tx(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap, bool *ect)
+size_t pmf_flow_tx(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap, bool *ect,
+		   struct pmf_piece *piece)
 {
 	size_t n = 0;
 
 	*ect = false;
+	if (piece)
+		piece->len = 0;
 	if (pmf_unlikely(f->want != 0)) {
 		n = tx_special(f, now, buf, cap, ect);
 		if (n != 0)
@@ -220,7 +223,7 @@ size_t pmf_flow_tx(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap, b
 		if (pmf_unlikely(f->lost != 0))
 			n = pmf_flow_again(f, lost_first(f), now, buf, cap);
 		else
-			n = pmf_flow_cut(f, now, buf, cap);
+			n = pmf_flow_cut(f, now, buf, cap, piece);
 		*ect = n != 0;
 	}
 	if (n == 0 && now >= f->ack_at && f->state != PMF_FLOW_DEAD)

@@ -85,7 +85,7 @@ static void send_all(void)
 
 	lend();
 	for (unsigned int n = 0; pmf_flow_wants_tx(&f, now); n++) {
-		size_t len = pmf_flow_tx(&f, now, buf, sizeof(buf), &ect);
+		size_t len = pmf_flow_tx(&f, now, buf, sizeof(buf), &ect, NULL);
 		struct pmf_hdr hdr;
 
 		if (len == 0)

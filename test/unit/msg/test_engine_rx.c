@@ -154,7 +154,8 @@ static void run_unanswered(struct pmf_flow *f, pmf_ns_t until)
 
 	while ((now = pmf_flow_deadline(f)) < until) {
 		pmf_flow_on_timer(f, now);
-		while (pmf_flow_wants_tx(f, now) && pmf_flow_tx(f, now, frame, sizeof(frame), &ect))
+		while (pmf_flow_wants_tx(f, now) &&
+		       pmf_flow_tx(f, now, frame, sizeof(frame), &ect, NULL))
 			;
 	}
 }

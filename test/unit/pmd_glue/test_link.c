@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "pmd_glue/eal.h"
+#include "pmd_glue/internal.h"
 
 #include "port_test.h"
 
@@ -176,6 +177,107 @@ static void test_vhost_carries_every_size(void)
 	every_size_crosses(sizes, PMF_ARRAY_SIZE(sizes));
 	side_close(&b);
 	side_close(&a);
+}
+
+/* The same, but the last bytes stay where they are. */
+static void side_send_attached(struct side *s, const uint8_t *bytes, uint16_t len, uint16_t more,
+			       uint16_t *attached)
+{
+	struct pmf_queue *sq = &s->port->queue[0];
+	struct rte_mbuf *m = pmf_frame_alloc(sq);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+	memcpy(rte_pktmbuf_mtod(m, uint8_t *), bytes, len);
+	pmf_frame_send_attached(sq, &s->to_peer, m, len, bytes + len, more, attached, false,
+				pmf_clock_ns());
+}
+
+/* Every parity of both parts; and the driver has given all back when its burst returns. */
+static void attached_bytes_cross(struct side *from, struct side *to, uint8_t *bytes)
+{
+	struct pmf_port_stats *stats = &from->port->queue[0].stats;
+	const uint64_t before = stats->tx_attached;
+	uint16_t attached = 0, n = 0;
+
+	for (uint16_t len = 48; len < 52; len++) {
+		for (uint16_t more = 6000; more < 6003; more++, n++) {
+			const unsigned int got = to->got;
+
+			for (unsigned int i = 0; i < (unsigned int)len + more; i++)
+				bytes[i] = pattern(i);
+			side_send_attached(from, bytes, len, more, &attached);
+			CU_ASSERT_EQUAL(attached, 1);
+			pmf_queue_flush(&from->port->queue[0]);
+			CU_ASSERT_EQUAL(attached, 0);
+			memset(bytes, 0xee, 9000);
+			CU_ASSERT_TRUE_FATAL(RUN_UNTIL(to->got > got));
+			CU_ASSERT_EQUAL(to->last_len, len + more);
+		}
+	}
+	CU_ASSERT_EQUAL(stats->tx_attached, before + n);
+	CU_ASSERT_EQUAL(to->bad, 0);
+	CU_ASSERT_EQUAL(to->port->queue[0].stats.rx_bad_cksum, 0);
+}
+
+static void test_vhost_reads_bytes_where_they_lie(void)
+{
+	static uint8_t bytes[9000];
+
+	open_vhost(&a);
+	open_virtio(&b);
+	first_frame_each_way();
+	CU_ASSERT_TRUE_FATAL(a.to_peer.attach_min <= 6000 + 2048);
+	attached_bytes_cross(&a, &b, bytes);
+	a.port->tx_cksum_udp = false;
+	attached_bytes_cross(&a, &b, bytes);
+	/* the peer of virtio-user would not see them */
+	CU_ASSERT_EQUAL(b.to_peer.attach_min, UINT16_MAX);
+	CU_ASSERT_PTR_NULL(b.port->attach_pool);
+	side_close(&b);
+	side_close(&a);
+}
+
+/* Of frames that the device has not been given, as when it is full. */
+static void test_staged_bytes_are_given_back(void)
+{
+	static uint8_t bytes[9000];
+	uint16_t attached = 0;
+	struct pmf_queue *sq;
+	unsigned int got;
+
+	open_vhost(&a);
+	open_virtio(&b);
+	first_frame_each_way();
+	sq = &a.port->queue[0];
+	got = b.got;
+	for (unsigned int i = 0; i < 7000; i++)
+		bytes[i] = pattern(i);
+	for (unsigned int i = 0; i < 4; i++)
+		side_send_attached(&a, bytes, 100, 6000, &attached);
+	CU_ASSERT_EQUAL(attached, 4);
+	pmf_queue_detach(sq);
+	CU_ASSERT_EQUAL(attached, 0);
+	CU_ASSERT_EQUAL(rte_mempool_in_use_count(a.port->attach_pool), 0);
+	memset(bytes, 0xee, sizeof(bytes));
+	CU_ASSERT_TRUE_FATAL(RUN_UNTIL(b.got == got + 4));
+	CU_ASSERT_EQUAL(b.last_len, 6100);
+	CU_ASSERT_EQUAL(b.bad, 0);
+	side_close(&b);
+	side_close(&a);
+}
+
+/* Those that a test has shown to carry attached bytes, and no other. */
+static void test_drivers_that_read_bytes_where_they_lie(void)
+{
+	static const char *const these[] = {"net_vhost", "net_af_packet"};
+	static const char *const others[] = {
+		"net_ring", "net_virtio_user", "net_memif", "net_af_xdp", "net_tap",
+		"net_pcap", "net_null",	       "net_ixgbe", "net_virtio", "net_vmxnet3"};
+
+	for (unsigned int i = 0; i < PMF_ARRAY_SIZE(these); i++)
+		CU_ASSERT_NOT_EQUAL(pmf_quirks_find(these[i])->attach_min, 0);
+	for (unsigned int i = 0; i < PMF_ARRAY_SIZE(others); i++)
+		CU_ASSERT_EQUAL(pmf_quirks_find(others[i])->attach_min, 0);
 }
 
 /* What one side leaves to the other's device must be right even if that one does not take part. */
@@ -346,6 +448,9 @@ int link_tests_fini(void)
 
 const struct glue_test link_tests[] = {
 	{"vhost carries every size", test_vhost_carries_every_size},
+	{"vhost reads bytes where they lie", test_vhost_reads_bytes_where_they_lie},
+	{"staged bytes are given back", test_staged_bytes_are_given_back},
+	{"drivers that read bytes where they lie", test_drivers_that_read_bytes_where_they_lie},
 	{"offload of one side only", test_offload_of_one_side_only},
 	{"a virtio-user peer returns", test_peer_returns},
 	{"the link is closed on exec", test_link_is_closed_on_exec},

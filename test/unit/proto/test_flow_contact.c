@@ -220,7 +220,7 @@ static void test_foreign_challenge(void)
 	/* given: a hello is out */
 	pipe_init(&p);
 	pmf_flow_push(&p.a.f, item);
-	CU_ASSERT_NOT_EQUAL(pmf_flow_tx(&p.a.f, p.now, buf, sizeof(buf), &ect), 0);
+	CU_ASSERT_NOT_EQUAL(pmf_flow_tx(&p.a.f, p.now, buf, sizeof(buf), &ect, NULL), 0);
 	/* when: somebody answers who has not seen it */
 	hdr.conn = p.a.f.id.conn;
 	hdr.peer_inc = p.a.inc;
@@ -248,7 +248,7 @@ static void test_late_challenge_of_an_earlier_life(void)
 	/* given: a hello is out, and the peer's OPEN comes meanwhile */
 	pipe_init(&p);
 	pmf_flow_push(&p.a.f, item);
-	CU_ASSERT_NOT_EQUAL(pmf_flow_tx(&p.a.f, p.now, buf, sizeof(buf), &ect), 0);
+	CU_ASSERT_NOT_EQUAL(pmf_flow_tx(&p.a.f, p.now, buf, sizeof(buf), &ect, NULL), 0);
 	c.cookie_time = p.now;
 	pmf_flow_accept(&p.a.f, &c, p.now);
 	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPEN);

@@ -371,7 +371,7 @@ static void test_congestion_marks(void)
 	/* then: told at once */
 	CU_ASSERT_EQUAL(p.b.stats.rx_ce, 1);
 	CU_ASSERT_TRUE(pmf_flow_wants_tx(&p.b.f, p.now));
-	CU_ASSERT_NOT_EQUAL(pmf_flow_tx(&p.b.f, p.now, buf, sizeof(buf), &ect), 0);
+	CU_ASSERT_NOT_EQUAL(pmf_flow_tx(&p.b.f, p.now, buf, sizeof(buf), &ect, NULL), 0);
 	CU_ASSERT_FALSE(ect);
 	CU_ASSERT_EQUAL(pmf_wire_get(buf, sizeof(struct pmf_wire_data), &hdr), 0);
 	CU_ASSERT_EQUAL(hdr.ce, 1);

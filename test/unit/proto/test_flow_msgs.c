@@ -140,6 +140,98 @@ static void test_data_and_pieces(void)
 	free(item);
 }
 
+/* The caller puts the last bytes of a packet behind it, if nothing follows them. */
+static void test_last_bytes_are_left_out(void)
+{
+	struct pmf_item *small, *last;
+
+	given_open();
+	p.a.leaves = 500;
+	small = push(&p.a, 8);
+	last = push(&p.a, 600);
+	pipe_run(&p, PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(p.a.stats.tx_packets, 2);
+	CU_ASSERT_EQUAL(p.a.left_out, 1);
+	CU_ASSERT_EQUAL(p.b.whole, 3);
+	free(small);
+	free(last);
+	last = push(&p.a, 600);
+	small = push(&p.a, 8);
+	pipe_run(&p, PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(p.a.stats.tx_packets, 3);
+	CU_ASSERT_EQUAL(p.a.left_out, 1);
+	CU_ASSERT_EQUAL(p.b.whole, 5);
+	pipe_fini(&p);
+	free(small);
+	free(last);
+}
+
+static struct fate lose_first(struct pipe *pp, struct end *from, const struct pmf_hdr *hdr,
+			      size_t len)
+{
+	struct fate fate = {.lose = from == &pp->a && hdr->type == PMF_PT_DATA && !pp->count};
+
+	pp->count += fate.lose;
+	return fate;
+}
+
+/* What is sent again is a copy: the caller's device may still have the first one. */
+static void test_nothing_is_left_out_again(void)
+{
+	struct pmf_item *item;
+
+	given_open();
+	p.a.leaves = 500;
+	p.filter = lose_first;
+	item = push(&p.a, 600);
+	pipe_run(&p, 100 * PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(p.count, 1);
+	CU_ASSERT(p.a.stats.tx_retrans >= 1);
+	CU_ASSERT_EQUAL(p.a.left_out, 1);
+	CU_ASSERT_EQUAL(p.b.whole, 2);
+	pipe_fini(&p);
+	free(item);
+}
+
+/* Bytes of two pieces of a message are not in one place. */
+static void test_last_bytes_in_pieces(void)
+{
+	struct pmf_item *whole = msg_new(1000, 1), *item = msg_new(0, 1);
+	struct iovec iov[2] = {{(void *)(uintptr_t)whole->buf, 400},
+			       {(uint8_t *)(uintptr_t)whole->buf + 400, 600}};
+
+	given_open();
+	p.a.leaves = 100;
+	item->iov = iov;
+	item->niov = 2;
+	item->len = 1000;
+	pmf_flow_push(&p.a.f, item);
+	pipe_run(&p, PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(p.a.left_out, 0);
+	CU_ASSERT_EQUAL(p.b.whole, 2);
+	pipe_fini(&p);
+	/* longer than a packet, some lie in one */
+	free(whole);
+	free(item);
+	whole = msg_new(4000, 1);
+	item = msg_new(0, 1);
+	iov[0] = (struct iovec){(void *)(uintptr_t)whole->buf, 3000};
+	iov[1] = (struct iovec){(uint8_t *)(uintptr_t)whole->buf + 3000, 1000};
+	given_open();
+	p.a.leaves = 100;
+	item->iov = iov;
+	item->niov = 2;
+	item->len = 4000;
+	pmf_flow_push(&p.a.f, item);
+	pipe_run(&p, PMF_NS_PER_MS);
+	CU_ASSERT(p.a.left_out >= 2);
+	CU_ASSERT(p.a.left_out < p.a.stats.tx_packets - 1);
+	CU_ASSERT_EQUAL(p.b.whole, 2);
+	pipe_fini(&p);
+	free(whole);
+	free(item);
+}
+
 static void test_large_is_announced(void)
 {
 	struct pmf_item *item;
@@ -461,6 +553,9 @@ int main(void)
 		{"one record in a packet", test_one_record_in_a_packet},
 		{"at most so many records", test_at_most_so_many_records},
 		{"CQ data, and pieces", test_data_and_pieces},
+		{"the last bytes are left out", test_last_bytes_are_left_out},
+		{"nothing is left out again", test_nothing_is_left_out_again},
+		{"the last bytes in pieces", test_last_bytes_in_pieces},
 		{"large is announced", test_large_is_announced},
 		{"bulk does not hold up small", test_bulk_does_not_hold_up_small},
 		{"held", test_held},

@@ -50,11 +50,13 @@ struct end {
 	struct pmf_contact_key key;
 	struct pmf_addr addr;
 	uint64_t inc;
-	bool deaf;	    /* its process is gone */
-	bool conn_known;    /* what it answers to a VERIFY */
-	bool posted;	    /* receives are there: eager is matched at once, announced is invited */
-	bool later;	    /* acknowledgements are accounted after records, where they may be */
-	unsigned int holds; /* so many eager messages find no memory */
+	bool deaf;	 /* its process is gone */
+	bool conn_known; /* what it answers to a VERIFY */
+	bool posted;	 /* receives are there: eager is matched at once, announced is invited */
+	bool later;	 /* acknowledgements are accounted after records, where they may be */
+	uint32_t leaves; /* a piece of so many bytes is left out of a packet; 0: none */
+	unsigned int left_out;
+	unsigned int holds;	  /* so many eager messages find no memory */
 	unsigned int refuse;	  /* so many packets find no memory */
 	unsigned int refuse_held; /* when their turn comes */
 	struct frame *held[PIPE_WINDOW];
@@ -447,6 +449,7 @@ static inline void end_collect(struct end *e)
 static inline bool end_work(struct end *e)
 {
 	static uint8_t buf[PIPE_PAYLOAD];
+	struct pmf_piece piece = {.min = e->leaves}, *may = e->leaves ? &piece : NULL;
 	bool any = false, ect;
 	size_t n;
 
@@ -455,9 +458,14 @@ static inline bool end_work(struct end *e)
 	if (e->pipe->now >= pmf_flow_deadline(&e->f))
 		pmf_flow_on_timer(&e->f, e->pipe->now);
 	while (lend_window(&e->f), pmf_flow_wants_tx(&e->f, e->pipe->now)) {
-		n = pmf_flow_tx(&e->f, e->pipe->now, buf, sizeof(buf), &ect);
+		n = pmf_flow_tx(&e->f, e->pipe->now, buf, sizeof(buf), &ect, may);
 		if (n == 0)
 			break;
+		if (may && piece.len) {
+			e->left_out++;
+			memcpy(buf + n, piece.bytes, piece.len);
+			n += piece.len;
+		}
 		any = true;
 		pipe_send(e, buf, n, ect);
 	}

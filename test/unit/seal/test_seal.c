@@ -95,7 +95,7 @@ static size_t tx(struct side *s, pmf_ns_t now, uint8_t *buf)
 	bool ect;
 
 	side_lend(s);
-	len = pmf_flow_tx(&s->f, now, buf, PAYLOAD, &ect);
+	len = pmf_flow_tx(&s->f, now, buf, PAYLOAD, &ect, NULL);
 	return len ? pmf_seal_tx(s->seal, &s->f, buf, len) : 0;
 }
 
