@@ -11,10 +11,10 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "msg/ended.h"
 #include "msg/ep_state.h"
 #include "pmd_glue/frame.h"
 #include "proto/contact.h"
+#include "proto/ended.h"
 
 #define PMF_QUANTUM_FRAMES 16 /* frames of one flow before the next flow's turn */
 #define PMF_BUSY_LOOKS 16     /* endpoints that one pass looks at */

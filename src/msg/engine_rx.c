@@ -199,7 +199,8 @@ static struct pmf_eflow *on_open(struct pmf_engine *e, const struct pmf_frame *f
 		e->stats.drop_cookie++;
 		return NULL;
 	}
-	if (!same && pmf_ended_has(&e->ended, c.inc, c.conn)) {
+	/* (A flow that is not bound yet, in HELLO, would be bound to that life.) */
+	if (!(same && same->flow.bound) && pmf_ended_has(&e->ended, c.inc, c.conn)) {
 		e->stats.drop_ended++;
 		return NULL;
 	}

@@ -18,6 +18,7 @@
 
 #include "pmf_fault_text.h"
 #include "proto/contact.h"
+#include "proto/ended.h"
 #include "seal/seal.h"
 
 #define SIM_MAX_NODES 80
@@ -119,7 +120,6 @@ struct sim_flow {
 	pmf_ns_t rest_at;
 	struct sim_node *node;
 	unsigned int index, peer; /* peer: node */
-	bool opened;		  /* an OPEN of the peer has been taken */
 	struct sim_frame **held;  /* window slots */
 	uint32_t nheld;
 	struct sim_stream *in; /* what this life of the peer sends */
@@ -147,9 +147,9 @@ struct sim_node {
 	struct pmf_addr addr;
 	uint64_t inc;
 	struct pmf_contact_key key;
-	struct pmf_keyring *ring;      /* NULL: no keys */
-	pmf_ns_t ended[SIM_MAX_NODES]; /* when the flow with a peer ended */
-	pmf_ns_t clock;		       /* what its clock shows at virtual time 0 */
+	struct pmf_keyring *ring; /* NULL: no keys */
+	struct pmf_ended ended;	  /* lives of its flows */
+	pmf_ns_t clock;		  /* what its clock shows at virtual time 0 */
 	uint64_t rnd;
 	struct pmf_flow_conf conf;
 	struct pmf_flow_stats flow_stats;

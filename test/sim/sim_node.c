@@ -69,7 +69,7 @@ void sim_node_start(struct sim_node *n)
 	n->ring = NULL;
 	if (s->conf.keys.n != 0 && pmf_keyring_open(&s->conf.keys, s->conf.encrypt, &n->ring) != 0)
 		sim_fail(s, "no keys");
-	memset(n->ended, 0, sizeof(n->ended));
+	memset(&n->ended, 0, sizeof(n->ended));
 	n->posted = s->conf.receives;
 	n->memory = n->memory_least = s->conf.unexpected;
 	n->nheld = 0;
@@ -386,8 +386,9 @@ static struct sim_flow *on_open(struct sim_node *n, struct sim_frame *f, const s
 	if (err == -ETIMEDOUT)
 		good = same != NULL && same->f.bound;
 	else if (good && same == NULL)
-		good = sf != NULL ? c.cookie_time > sf->f.last_rx
-				  : c.cookie_time >= n->ended[f->src];
+		good = sf == NULL || c.cookie_time > sf->f.last_rx;
+	if (good && !(same != NULL && same->f.bound) && pmf_ended_has(&n->ended, c.inc, c.conn))
+		good = false;
 	if (!good) {
 		n->stats.opens_bad++;
 		return NULL;
@@ -410,7 +411,6 @@ static struct sim_flow *on_open(struct sim_node *n, struct sim_frame *f, const s
 		pmf_seal_close(sf->seal);
 		sf->seal = fresh.seal;
 	}
-	sf->opened = true;
 	pmf_flow_accept(&sf->f, &c, sim_node_now(n));
 	if (sf->seal != NULL)
 		pmf_seal_bind(sf->seal, &sf->f);
@@ -524,8 +524,8 @@ static void flow_free(struct sim_flow *sf)
 		free(pmf_flow_reclaim(&sf->f));
 	n->flow[sf->peer] = NULL;
 	n->slot[sf->index] = NULL;
-	if (sf->opened)
-		n->ended[sf->peer] = sim_node_now(n);
+	if (sf->f.bound && sf->f.peer_conn != 0)
+		pmf_ended_add(&n->ended, sf->f.peer_inc, sf->f.peer_conn);
 	pmf_seal_close(sf->seal);
 	free(sf->held);
 	free(sf);

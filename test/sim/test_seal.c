@@ -245,6 +245,8 @@ static void test_frames_of_an_earlier_life(void)
 /* The flow is over, the endpoint lives: the packet that opened it does not open it again. */
 static void test_opening_again(void)
 {
+	uint64_t before;
+
 	begin_sealed(true);
 	conf.flow.max_payload = 1472;
 	open_with_mallory();
@@ -263,6 +265,15 @@ static void test_opening_again(void)
 			say(i);
 	CU_ASSERT_PTR_NULL(flow(1, 0));
 	CU_ASSERT_TRUE(sim.node[1].stats.opens_bad > 0);
+	/* nor is one that has just been begun, and is not bound yet, bound by it */
+	before = sim.node[1].stats.opens_bad;
+	sim_add_stream(&sim, 1, 0, 1, 64);
+	sim_step(&sim, sim.now);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(flow(1, 0));
+	for (unsigned int i = 0; i < PMF_MIN(mallory.n, (unsigned)KEPT); i++)
+		if (mallory.frame[i].dst == 1 && mallory.frame[i].data[2] == PMF_PT_OPEN)
+			say(i);
+	CU_ASSERT_TRUE(sim.node[1].stats.opens_bad > before);
 	end();
 }
 

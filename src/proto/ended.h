@@ -3,10 +3,10 @@
  *
  * Lives of flows that have ended here, so that a copy of an OPEN that comes late does not begin one
  * of them again. Bounded: the latest few thousand, which is more than end within a cookie's life
- * unless very many do. Engine owner only.
+ * unless very many do. A struct has one user at a time.
  */
-#ifndef PMF_MSG_ENDED_H
-#define PMF_MSG_ENDED_H
+#ifndef PMF_PROTO_ENDED_H
+#define PMF_PROTO_ENDED_H
 
 #include <stdbool.h>
 #include <stdint.h>
