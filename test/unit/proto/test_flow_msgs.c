@@ -193,6 +193,18 @@ static void test_nothing_is_left_out_again(void)
 	free(item);
 }
 
+/* A message of two pieces, sent where bytes of 100 and more may be left with the sender. */
+static void run_two_pieces(struct pmf_item *item, const struct iovec *iov, uint64_t len)
+{
+	given_open();
+	p.a.leaves = 100;
+	item->iov = iov;
+	item->niov = 2;
+	item->len = len;
+	pmf_flow_push(&p.a.f, item);
+	pipe_run(&p, PMF_NS_PER_MS);
+}
+
 /* Bytes of two pieces of a message are not in one place. */
 static void test_last_bytes_in_pieces(void)
 {
@@ -200,13 +212,7 @@ static void test_last_bytes_in_pieces(void)
 	struct iovec iov[2] = {{(void *)(uintptr_t)whole->buf, 400},
 			       {(uint8_t *)(uintptr_t)whole->buf + 400, 600}};
 
-	given_open();
-	p.a.leaves = 100;
-	item->iov = iov;
-	item->niov = 2;
-	item->len = 1000;
-	pmf_flow_push(&p.a.f, item);
-	pipe_run(&p, PMF_NS_PER_MS);
+	run_two_pieces(item, iov, 1000);
 	CU_ASSERT_EQUAL(p.a.left_out, 0);
 	CU_ASSERT_EQUAL(p.b.whole, 2);
 	pipe_fini(&p);
@@ -217,13 +223,7 @@ static void test_last_bytes_in_pieces(void)
 	item = msg_new(0, 1);
 	iov[0] = (struct iovec){(void *)(uintptr_t)whole->buf, 3000};
 	iov[1] = (struct iovec){(uint8_t *)(uintptr_t)whole->buf + 3000, 1000};
-	given_open();
-	p.a.leaves = 100;
-	item->iov = iov;
-	item->niov = 2;
-	item->len = 4000;
-	pmf_flow_push(&p.a.f, item);
-	pipe_run(&p, PMF_NS_PER_MS);
+	run_two_pieces(item, iov, 4000);
 	CU_ASSERT(p.a.left_out >= 2);
 	CU_ASSERT(p.a.left_out < p.a.stats.tx_packets - 1);
 	CU_ASSERT_EQUAL(p.b.whole, 2);
