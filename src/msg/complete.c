@@ -207,12 +207,14 @@ void pmf_complete_rx(struct pmf_engine *e, struct pmf_rx *rx)
 		rx_free(rx);
 }
 
-/** A posted receive, not a part, is cancelled; rx->ep says whose CQ hears of it. */
+/** A receive is cancelled, a part of a buffer only as its last; rx->ep says whose CQ hears of it.
+ */
 void pmf_complete_canceled(struct pmf_engine *e, struct pmf_rx *rx)
 {
 	struct pmf_cqe cqe = {
 		.context = rx->context,
-		.flags = FI_RECV | FI_MSG | (rx->flags & PMF_XF_MULTI ? FI_MULTI_RECV : 0),
+		.flags = FI_RECV | FI_MSG |
+			 (rx->flags & (PMF_XF_MULTI | PMF_XF_PART) ? FI_MULTI_RECV : 0),
 		.src = FI_ADDR_NOTAVAIL,
 		.err = FI_ECANCELED,
 		.prov_errno = FI_ECANCELED,
@@ -221,6 +223,19 @@ void pmf_complete_canceled(struct pmf_engine *e, struct pmf_rx *rx)
 	rx->ep->stats.rx_errors++;
 	count(e, rx->ep->rx_cntr, FI_ECANCELED, 0);
 	if (put(e, rx->ep->rx_cq, &cqe, &rx->pending))
+		rx_free(rx);
+}
+
+/**
+ * The endpoint that had this receive has closed. A shared context goes on: an endpoint that has it
+ * is told, so that the buffer is the application's again; with no such endpoint, nobody is.
+ */
+void pmf_complete_left(struct pmf_engine *e, struct pmf_rx *rx)
+{
+	rx->ep = TAILQ_FIRST(&rx->rctx->eps);
+	if (rx->ep)
+		pmf_complete_canceled(e, rx);
+	else
 		rx_free(rx);
 }
 

@@ -320,6 +320,7 @@ void pmf_complete_early(struct pmf_engine *e, struct pmf_tx *tx, int err);
 void pmf_complete_tx(struct pmf_engine *e, struct pmf_tx *tx, int err);
 void pmf_complete_rx(struct pmf_engine *e, struct pmf_rx *rx);
 void pmf_complete_canceled(struct pmf_engine *e, struct pmf_rx *rx);
+void pmf_complete_left(struct pmf_engine *e, struct pmf_rx *rx);
 void pmf_complete_retry(struct pmf_engine *e);
 /** A completion that waited for room is not wanted any more: its transfer is free. */
 void pmf_complete_drop(struct pmf_cq_pending *p);

@@ -28,25 +28,48 @@ void pmf_ep_free(struct pmf_ep *ep)
 	free(ep);
 }
 
-/* Completions that wait for room in a CQ are dropped with their endpoint. */
-static void drop_pending(struct pmf_ep *ep, struct pmf_cq_feed *feed)
+/* A receive whose entry waited for room, or the last part of a buffer: a shared context hears of
+ * it. */
+static void drop_receive(struct pmf_engine *e, struct pmf_cq_pending *p)
 {
-	struct pmf_cq_pending *p = feed ? STAILQ_FIRST(&feed->pending) : NULL, *next;
-	bool had = p;
+	struct pmf_rx *rx = pmf_container_of(p, struct pmf_rx, pending);
 
-	for (; p; p = next) {
-		struct pmf_ep *of = p->cqe.flags & FI_SEND
-					    ? pmf_container_of(p, struct pmf_tx, pending)->ep
-					    : pmf_container_of(p, struct pmf_rx, pending)->ep;
+	if ((rx->flags & PMF_XF_PART) && !(p->cqe.flags & FI_MULTI_RECV))
+		pmf_complete_drop(p);
+	else
+		pmf_complete_left(e, rx);
+}
 
+static struct pmf_ep *pending_of(struct pmf_cq_pending *p)
+{
+	return p->cqe.flags & FI_SEND ? pmf_container_of(p, struct pmf_tx, pending)->ep
+				      : pmf_container_of(p, struct pmf_rx, pending)->ep;
+}
+
+/* Completions that wait for room in a CQ are dropped with their endpoint. */
+static void drop_pending(struct pmf_engine *e, struct pmf_ep *ep, struct pmf_cq_feed *feed)
+{
+	STAILQ_HEAD(, pmf_cq_pending) dropped = STAILQ_HEAD_INITIALIZER(dropped);
+	struct pmf_cq_pending *p, *next;
+
+	if (!feed || STAILQ_EMPTY(&feed->pending))
+		return;
+	for (p = STAILQ_FIRST(&feed->pending); p; p = next) {
 		next = STAILQ_NEXT(p, link);
-		if (of != ep)
+		if (pending_of(p) != ep)
 			continue;
 		STAILQ_REMOVE(&feed->pending, p, pmf_cq_pending, link);
-		pmf_complete_drop(p);
+		STAILQ_INSERT_TAIL(&dropped, p, link);
 	}
-	if (had && STAILQ_EMPTY(&feed->pending))
+	if (STAILQ_EMPTY(&feed->pending))
 		LIST_REMOVE(feed, stalled);
+	while ((p = STAILQ_FIRST(&dropped))) {
+		STAILQ_REMOVE_HEAD(&dropped, link);
+		if (p->cqe.flags & FI_SEND)
+			pmf_complete_drop(p);
+		else
+			drop_receive(e, p);
+	}
 }
 
 /* Sends that are the application's bytes leave their flows; copies stay. */
@@ -187,8 +210,8 @@ static void leave_engine(struct pmf_engine *e, struct pmf_ep *ep)
 		TAILQ_REMOVE(&ep->rctx->eps, ep, rctx_link);
 	if (ep->rctx)
 		pmf_match_ep_end(e, ep);
-	drop_pending(ep, ep->tx_cq);
-	drop_pending(ep, ep->rx_cq);
+	drop_pending(e, ep, ep->tx_cq);
+	drop_pending(e, ep, ep->rx_cq);
 	atomic_store_explicit(&ep->state, PMF_EP_ORPHAN, memory_order_release);
 	abort_sends(e, ep);
 	ep->peers = NULL;
@@ -200,6 +223,7 @@ static void leave_engine(struct pmf_engine *e, struct pmf_ep *ep)
 	pmf_engine_transmit(e, now);
 	pmf_queue_flush(e->q);
 	pmf_ep_reap(e, now);
+	pmf_complete_wake(e);
 }
 
 void pmf_ep_close(struct pmf_ep *ep)

@@ -496,12 +496,22 @@ int pmf_match_abort(struct pmf_engine *e, struct pmf_eflow *ef, uint64_t msg)
 	return 0;
 }
 
+/* Nothing refers any more to a receive whose endpoint has closed. The buffer of a part has been
+ * seen to before. */
+static void rx_dropped(struct pmf_engine *e, struct pmf_rx *rx)
+{
+	if (rx->flags & PMF_XF_PART)
+		pmf_rx_free(rx);
+	else
+		pmf_complete_left(e, rx);
+}
+
 /** The invitation of @p rx is acknowledged, or has died with its flow. */
 void pmf_match_invited(struct pmf_engine *e, struct pmf_rx *rx)
 {
 	rx->invite_out = false;
 	if (pmf_unlikely(rx->dropped))
-		pmf_rx_free(rx);
+		rx_dropped(e, rx);
 	else if (pmf_unlikely(rx->err && rx->flow && !rx->done))
 		rx_whole(e, rx);
 }
@@ -535,31 +545,22 @@ void pmf_match_flow_end(struct pmf_engine *e, struct pmf_eflow *ef, int error)
 	}
 }
 
-/* A receive had taken a message of the endpoint that closes. A shared context goes on and needs it
- * back. */
+/* A receive had taken a message of the endpoint that closes. */
 static void rx_drop(struct pmf_engine *e, struct pmf_rx *rx)
 {
-	struct pmf_rctx *rc = rx->rctx;
-	struct pmf_rx *buffer = rx->buffer;
-	bool part = rx->flags & PMF_XF_PART;
+	struct pmf_rx *buffer = rx->flags & PMF_XF_PART ? rx->buffer : NULL;
 
 	rx->ordered = false;
 	rx->flow = NULL;
-	if (part && --buffer->nparts == 0 && buffer->released) {
-		/* the buffer's owner is still to hear that it is free */
-		buffer->ep = TAILQ_FIRST(&rc->eps);
-		if (buffer->ep)
-			pmf_complete_canceled(e, buffer);
-		else
-			pmf_rx_free(buffer);
-	}
+	if (buffer && --buffer->nparts == 0 && buffer->released)
+		pmf_complete_left(e, buffer);
 	rx->dropped = true;
 	if (!rx->invite_out)
-		pmf_rx_free(rx);
+		rx_dropped(e, rx);
 }
 
-/** The endpoint closes: its receives are dropped without an entry, bytes under way are thrown away.
- */
+/** The endpoint closes: its own receives are dropped without an entry, those of a shared context
+ * end as FI_ECANCELED with another endpoint; bytes under way are thrown away. */
 void pmf_match_ep_end(struct pmf_engine *e, struct pmf_ep *ep)
 {
 	struct pmf_rx *rx, *then;

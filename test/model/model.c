@@ -83,6 +83,15 @@ int model_open(struct model *m, unsigned int slot)
 	return m->nlives++;
 }
 
+/* Who is longest with a shared context. */
+static int eldest(const struct model *m)
+{
+	for (int i = 0; i < m->nlives; i++)
+		if (m->life[i].closed == NEVER)
+			return i;
+	return NOBODY;
+}
+
 void model_close(struct model *m, int life)
 {
 	struct model_life *l = &m->life[life];
@@ -92,6 +101,9 @@ void model_close(struct model *m, int life)
 	l->closed = ++m->now;
 	m->closed |= 1u << l->slot;
 	m->life_of[l->slot] = NOBODY;
+	m->lonely |= m->p->shared && eldest(m) == NOBODY;
+	for (int i = 0; i < m->nrecvs && m->lonely; i++)
+		m->recv[i].lost |= m->recv[i].hears != NOBODY && !m->recv[i].done;
 }
 
 int model_queue(const struct model *m, int life)
@@ -186,15 +198,6 @@ int model_posted(struct model *m, int life, const struct step *s)
 	return m->nrecvs++;
 }
 
-/* Who is longest with a shared context. */
-static int eldest(const struct model *m)
-{
-	for (int i = 0; i < m->nlives; i++)
-		if (m->life[i].closed == NEVER)
-			return i;
-	return NOBODY;
-}
-
 static bool some_have_ended(const struct model *m)
 {
 	for (int i = 0; i < m->nlives; i++)
@@ -210,7 +213,7 @@ void model_cancelled(struct model *m, int recv, long rc)
 	if (rc == 0) {
 		r->cancelled = ++m->now;
 		r->hears = m->p->shared ? eldest(m) : r->queue;
-	} else if (rc == -FI_ENOENT && m->p->shared && some_have_ended(m)) {
+	} else if (rc == -FI_ENOENT && m->lonely) {
 		r->lost = true;
 	} else if (rc != -FI_ENOENT && !(rc == -FI_EAGAIN && r->multi)) {
 		model_fail(m, "receive %d: fi_cancel gave %ld", recv, rc);
@@ -558,10 +561,12 @@ static bool lost_inside(const struct model *m, const struct model_recv *r)
 	return false;
 }
 
-/* A shared buffer ends so, too, when an endpoint closes that was filling it. */
+/* A shared receive ends so, too, when an endpoint closes that had it; one that was cancelled had
+ * not been given to any. */
 static bool ends_inside(const struct model *m, const struct model_recv *r)
 {
-	return lost_inside(m, r) || (m->p->shared && r->multi && some_have_ended(m));
+	return lost_inside(m, r) ||
+	       (m->p->shared && (r->multi || r->cancelled == NEVER) && some_have_ended(m));
 }
 
 static void on_canceled(struct model *m, int life, struct model_recv *r,
@@ -574,7 +579,8 @@ static void on_canceled(struct model *m, int life, struct model_recv *r,
 	    (FI_RECV | FI_MSG | (r->multi ? FI_MULTI_RECV : 0)))
 		model_fail(m, "receive %d: cancelled with flags %#llx", nr,
 			   (unsigned long long)e->flags);
-	if (!inside && r->hears != NOBODY && life != r->hears)
+	/* what waited for room in the queue of who has closed, another one tells */
+	if (!inside && r->hears != NOBODY && life != r->hears && m->life[r->hears].closed == NEVER)
 		model_fail(m, "receive %d: life %d is told of its cancel, not %d", nr, life,
 			   r->hears);
 	if (!inside && (r->cancelled == NEVER || r->by < r->cancelled))

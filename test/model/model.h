@@ -64,7 +64,7 @@ struct model_part {
 struct model_recv {
 	int queue, want; /* see model_queue(); slot, or ANY */
 	int hears;	 /* the life that is told of its cancel, or NOBODY */
-	bool lost;	 /* shared: it may have gone with an endpoint that has closed */
+	bool lost;	 /* shared: it may have gone with the last endpoint of all */
 	uint64_t cap, min, used;
 	bool multi, done, failed; /* failed: a part of it ended in an error */
 	bool was_cancelled;	  /* its end, when it is done */
@@ -95,6 +95,7 @@ struct model {
 	uint32_t nparts;
 	int life_of[MAX_EPS];	    /* that stands at the slot now, or NOBODY */
 	uint32_t restarted, closed; /* slots, ever */
+	bool lonely;		    /* shared receives were once without an endpoint */
 	char why[400];		    /* empty: nothing is wrong */
 };
 

@@ -229,6 +229,73 @@ static void test_C9_an_endpoint_goes(void)
 	fx_close(&f);
 }
 
+/* Its queues stay, until fx_ep_close(). */
+static void close_only(struct fx_ep *e)
+{
+	CU_ASSERT_EQUAL_FATAL(fi_close(&e->ep->fid), 0);
+	e->ep = NULL;
+}
+
+/* D6, E3: ends that have no room in the queue of who closes are told by another one. */
+static void test_C9_canceled_with_an_endpoint_that_goes(void)
+{
+	enum { N = 12 };
+	struct fx_opt opt = {.shared_rx = true, .counters = true, .rx_size = N, .cq_size = 4};
+	unsigned int at_a = 0, at_b = 0, seen = 0;
+	struct fx_comp c;
+	char rx[N];
+	struct fx f;
+
+	fx_open(&f, &opt);
+	for (int i = 0; i < N; i++)
+		post(&f, &rx[i], 1);
+	for (int i = 0; i < N; i++)
+		CU_ASSERT_EQUAL(fi_cancel(&f.srx->fid, &rx[i]), 0);
+	close_only(&f.a);
+	for (double end = fx_now_ms() + FX_MS; at_a + at_b < N && fx_now_ms() < end;) {
+		bool a = fx_take(f.a.rxcq, &c) == 1, b = !a && fx_take(f.b.rxcq, &c) == 1;
+
+		if (!a && !b)
+			continue;
+		at_a += a;
+		at_b += b;
+		CU_ASSERT_EQUAL(c.err.err, FI_ECANCELED);
+		seen |= 1u << ((char *)c.err.op_context - rx);
+	}
+	CU_ASSERT_EQUAL(seen, (1u << N) - 1);
+	CU_ASSERT(at_a >= 4 && at_b > 0);
+	CU_ASSERT_EQUAL(fi_cntr_readerr(f.b.rxcntr), at_b);
+	CU_ASSERT(fx_stays_empty(&f, f.b.rxcq));
+	fx_ep_close(&f.b);
+	fx_ep_close(&f.a);
+	fx_close(&f);
+}
+
+/* E3: and so are receives that were being filled by it. */
+static void test_C9_filled_by_an_endpoint_that_goes(void)
+{
+	enum { LEN = 64 << 20 };
+	char *tx = malloc(LEN), *rx = calloc(1, LEN);
+	struct fx_comp c;
+	struct fx f;
+
+	memset(tx, 1, LEN);
+	fx_open(&f, &shared);
+	post(&f, rx, LEN);
+	CU_ASSERT_EQUAL(FX_RETRY(&f, fi_send(f.a.ep, tx, LEN, NULL, f.a.b, tx)), 0);
+	for (double end = fx_now_ms() + FX_MS; !fx_peek(rx) && fx_now_ms() < end;)
+		fx_progress(&f);
+	CU_ASSERT_EQUAL(fx_peek(rx), 1);
+	CU_ASSERT_EQUAL(fx_peek(rx + LEN - 1), 0);
+	close_only(&f.b);
+	FX_WAIT_ERR(&f, f.a.rxcq, rx, FI_ECANCELED, &c);
+	CU_ASSERT_EQUAL(c.err.flags, FI_RECV | FI_MSG);
+	fx_ep_close(&f.b);
+	fx_close(&f);
+	free(rx);
+	free(tx);
+}
+
 static void test_C9_binding(void)
 {
 	struct fx_opt opt = {.msg = fx_on_connections()};
@@ -296,6 +363,8 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_C9_cancel_and_counters),
 	FX_TEST(test_C9_selective_completion),
 	FX_TEST(test_C9_an_endpoint_goes),
+	FX_TEST(test_C9_canceled_with_an_endpoint_that_goes),
+	FX_TEST(test_C9_filled_by_an_endpoint_that_goes),
 	FX_TEST(test_C9_binding),
 	FX_TEST(test_C9_different_avs_are_refused),
 };
