@@ -257,7 +257,8 @@ static bool behind_fence(const struct model *m, const struct model_msg *x)
 
 /*
  * Connected: what its sender ended is lost, unless it had arrived or was injected; what a fence
- * holds back cannot leave before the end.
+ * holds back cannot leave before the end, and an inject that is to have an entry may have been
+ * canceled by an entry that is not read yet.
  */
 static bool may_vanish_with_connection(const struct model *m, const struct model_msg *x)
 {
@@ -266,7 +267,7 @@ static bool may_vanish_with_connection(const struct model *m, const struct model
 	if (m->life[x->dest].own_end != NEVER)
 		return true;
 	return x->acked == NEVER &&
-	       (!(x->flags & (SF_INJECT | SF_INJECT_FLAG)) || behind_fence(m, x));
+	       (!(x->flags & (SF_INJECT | SF_INJECT_FLAG)) || x->entry_due || behind_fence(m, x));
 }
 
 /* May it have been lost on the way, for an endpoint that closed? */
