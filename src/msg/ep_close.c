@@ -13,6 +13,8 @@
 #include "msg/auth.h"
 #include "pmd_glue/eal.h"
 
+#define LAST_ACKS 3
+
 void pmf_ep_free(struct pmf_ep *ep)
 {
 	for (unsigned int c = 0; c < PMF_PEERS_CHUNKS; c++)
@@ -126,6 +128,13 @@ static void drop_ring(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 	}
 }
 
+/* Nobody will be here to answer a peer that has missed it: it goes more than once. */
+static void acknowledge_last(struct pmf_engine *e, struct pmf_eflow *ef, pmf_ns_t now)
+{
+	for (unsigned int i = 0; i < LAST_ACKS && pmf_flow_ack_again(&ef->flow, now); i++)
+		pmf_engine_transmit_one(e, ef, now);
+}
+
 static void settle_flows(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 {
 	struct pmf_eflow *ef, *next;
@@ -134,8 +143,9 @@ static void settle_flows(struct pmf_engine *e, struct pmf_ep *ep, pmf_ns_t now)
 	{
 		/* another endpoint may take this port and meet the same peers */
 		pmf_eflow_unname(e, ef);
-		if (pmf_flow_ack_pending(&ef->flow))
-			pmf_flow_ack_now(&ef->flow);
+		pmf_flow_ack_now(&ef->flow);
+		if (!ef->cm) /* a connection's end is acknowledged by itself */
+			acknowledge_last(e, ef, now);
 		pmf_eflow_settle(e, ef, now);
 	}
 }

@@ -342,6 +342,11 @@ bool pmf_flow_ack_pending(const struct pmf_flow *f);
 pmf_ns_t pmf_flow_ack_due(const struct pmf_flow *f);
 /** Let it go with the next pmf_flow_tx(), alone if need be. */
 void pmf_flow_ack_now(struct pmf_flow *f);
+/**
+ * The same, whether it has gone before or not.
+ * @return false: nothing has been received lately
+ */
+bool pmf_flow_ack_again(struct pmf_flow *f, pmf_ns_t now);
 
 /* ---- time ---- */
 

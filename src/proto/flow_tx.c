@@ -5,7 +5,8 @@
  */
 #include "proto/flow_private.h"
 
-#define PHASE_SHIFT 23 /* 8.4 ms */
+#define PHASE_SHIFT 23	       /* 8.4 ms */
+#define ACK_AGAIN PMF_NS_PER_S /* for what came before, a peer does not wait any more */
 
 void pmf_flow_fill(const struct pmf_flow *f, struct pmf_hdr *hdr, uint8_t type, pmf_ns_t now)
 {
@@ -245,6 +246,14 @@ void pmf_flow_ack_now(struct pmf_flow *f)
 {
 	if (f->ack_at != PMF_NS_NEVER)
 		pmf_flow_ack_soon(f);
+}
+
+bool pmf_flow_ack_again(struct pmf_flow *f, pmf_ns_t now)
+{
+	if (!pmf_flow_carries_data(f) || !f->rx_txno || now - f->rx_at > ACK_AGAIN)
+		return false;
+	pmf_flow_ack_soon(f);
+	return true;
 }
 
 pmf_ns_t pmf_flow_deadline(const struct pmf_flow *f)

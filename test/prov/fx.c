@@ -204,7 +204,8 @@ static void close_and_clear(struct fid *fid)
 /* The endpoint and what stands beside its queues. */
 static void close_ep_alone(struct fx_ep *e)
 {
-	close_and_clear(&e->ep->fid);
+	if (e->ep)
+		close_and_clear(&e->ep->fid);
 	if (e->av && !e->av_is_lent)
 		close_and_clear(&e->av->fid);
 	if (e->eq)

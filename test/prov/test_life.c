@@ -344,6 +344,37 @@ static void test_E3_what_was_injected_still_arrives(void)
 	fx_close(&f);
 }
 
+/* @return whether it has come; the sender may not know yet */
+static bool exchange(struct fx *f, char *tx, char *rx)
+{
+	struct fx_comp c;
+
+	CU_ASSERT_EQUAL(fi_recv(f->b.ep, rx, 8, NULL, FI_ADDR_UNSPEC, rx), 0);
+	CU_ASSERT_EQUAL(FX_RETRY(f, fi_send(f->a.ep, tx, 8, NULL, f->a.b, tx)), 0);
+	return fx_wait(f, f->b.rxcq, &c) && c.err.err == 0;
+}
+
+/* Who closes right after a message cannot be asked again. prov-life-acks: every other one is lost.
+ */
+static void test_E3_the_last_acknowledgement_may_be_lost(void)
+{
+	char tx[8] = "last", rx[8];
+	struct fx_comp c;
+	struct fx f;
+
+	for (int before = 1; before < 7; before++) {
+		fx_open(&f, NULL);
+		for (int i = 0; i < before; i++) {
+			CU_ASSERT(exchange(&f, tx, rx));
+			FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+		}
+		CU_ASSERT(exchange(&f, tx, rx));
+		fx_ep_close(&f.b);
+		FX_WAIT_OK(&f, f.a.txcq, tx, &c);
+		fx_close(&f);
+	}
+}
+
 /* The one waits behind a fence, the other has not been looked at yet. */
 static void test_E3_what_was_injected_keeps_its_order(void)
 {
@@ -741,6 +772,7 @@ static const struct fx_test tests[] = {
 	FX_TEST(test_E3_entries_in_the_queue_stay_readable),
 	FX_TEST(test_E3_what_was_injected_still_arrives),
 	FX_TEST(test_E3_what_was_injected_keeps_its_order),
+	FX_TEST(test_E3_the_last_acknowledgement_may_be_lost),
 	FX_TEST(test_E3_closing_while_the_process_exits),
 	FX_TEST(test_E5_cycles_leave_everything_where_it_was),
 	FX_TEST(test_E5_busy_cycles_beside_another_domain),
