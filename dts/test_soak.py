@@ -159,7 +159,6 @@ class Soak:
         """The next step of changing the key, once the hub has seen the last one."""
         if not self.keys:
             return
-        
         if len(self.keys) == 1:
             self.keys.append(self.new_key())
         elif self.rolled % 3 == 1:

@@ -169,12 +169,13 @@ static bool cookie_good(int err, const struct pmf_contact *c, const struct pmf_e
 		return err == -ETIMEDOUT && same && same->flow.bound;
 	if (same)
 		return true;
-	return !ef || c->cookie_time > ef->flow.last_rx;
+	/* the last words of the old one may come in the same burst, which has one time for all */
+	return !ef || c->cookie_time >= ef->flow.last_rx;
 }
 
 /*
  * An OPEN with a valid cookie. The same life as before: just data. Another life, and the cookie
- * younger than all we heard of the old one: the peer has restarted, the old flow ends.
+ * not older than what we heard of the old one: the peer has restarted, the old flow ends.
  * @return the flow, or NULL
  */
 static struct pmf_eflow *on_open(struct pmf_engine *e, const struct pmf_frame *f,

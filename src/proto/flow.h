@@ -344,7 +344,7 @@ pmf_ns_t pmf_flow_ack_due(const struct pmf_flow *f);
 void pmf_flow_ack_now(struct pmf_flow *f);
 /**
  * The same, whether it has gone before or not.
- * @return false: nothing has been received lately
+ * @return false: no packet of the peer has come within the last second, or the flow carries no data
  */
 bool pmf_flow_ack_again(struct pmf_flow *f, pmf_ns_t now);
 

@@ -10,9 +10,9 @@
 #define HELLO_FIRST (5 * PMF_NS_PER_MS)
 #define HELLO_MOST (250 * PMF_NS_PER_MS)
 #define VERIFY_EVERY (100 * PMF_NS_PER_MS)
-#define COOKIE_RENEW (PMF_COOKIE_LIFE / 2)
+#define COOKIE_RENEW (250 * PMF_NS_PER_MS)
+#define COOKIE_RENEW_MOST (PMF_COOKIE_LIFE / 2)
 
-/* The peer's life is known from now on. */
 /* @return whether a hello of ours had this nonce, and no answer has been taken since */
 static bool nonce_counts(const struct pmf_flow *f, uint64_t nonce)
 {
@@ -21,6 +21,7 @@ static bool nonce_counts(const struct pmf_flow *f, uint64_t nonce)
 	return ago < f->nonce - f->nonce_void;
 }
 
+/* The peer's life is known from now on. */
 static void bind(struct pmf_flow *f, uint64_t inc, uint16_t max_payload, pmf_ns_t alive_at)
 {
 	f->bound = true;
@@ -96,6 +97,7 @@ static void on_first_challenge(struct pmf_flow *f, const struct pmf_hdr *hdr, pm
 	bind(f, hdr->inc, hdr->max_payload, now);
 	f->seed = hdr->cookie_mac;
 	pmf_flow_step(f, PMF_FLOW_OPENING);
+	f->contact_every = COOKIE_RENEW;
 	pmf_flow_credit_raise(f, hdr->credit);
 	f->last_rx = now;
 	/* Sent once, so there is no doubt which one was answered. */
@@ -121,7 +123,10 @@ int pmf_flow_on_challenge(struct pmf_flow *f, const struct pmf_hdr *hdr, pmf_ns_
 	f->cookie_time = hdr->cookie_time;
 	f->cookie_mac = hdr->cookie_mac;
 	if (f->state == PMF_FLOW_OPENING) {
-		f->contact_at = now + COOKIE_RENEW;
+		/* Soon at first: a late packet of our life before makes this cookie one of the
+		 * past. */
+		f->contact_at = now + f->contact_every;
+		f->contact_every = PMF_MIN(2 * f->contact_every, COOKIE_RENEW_MOST);
 		pmf_flow_arm(f, f->contact_at);
 	}
 	return 0;

@@ -224,7 +224,8 @@ static void test_joiner_of_many(void)
 
 static double goodput(const char *faults, double link, pmf_ns_t delay)
 {
-	uint64_t messages = delay > 100 * US ? 1000 : 400;
+	/* enough that a window which takes milliseconds to grow is seen many times */
+	uint64_t messages = delay > 100 * US ? 3000 : 400;
 	double gbps;
 
 	begin();

@@ -88,6 +88,6 @@ dts()
 		return 1
 	fi
 	tail -n $((status == 0 ? 3 : 150)) "$PMF_LOGS/$name.log"
-	count "$(/usr/bin/python3 "$lib/tally.py" pytest "$PMF_LOGS/$name.xml")"
+	tally pytest "$PMF_LOGS/$name.xml"
 	return "$status"
 }

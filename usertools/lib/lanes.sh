@@ -8,13 +8,23 @@
 passed=0 failed=0 skipped=0
 lane_times=()
 
+# What failed and why, a few lines each, for the end of the run: who sees a record of it cut in the middle has
+# them all the same.
+failures=()
+
+failure()
+{
+	echo "FAILED: $*" >&2
+	failures+=("$lane: $*")
+}
+
 # Adds "PASSED FAILED SKIPPED" to the sums; a lane that tested nothing is a failure of its own.
 count()
 {
 	# shellcheck disable=SC2086  # three words
 	set -- $1
 	if [ $# -ne 3 ] || [ $(($1 + $2 + $3)) = 0 ]; then
-		echo "$lane: no test was run" >&2
+		failure "no test was run"
 		failed=$((failed + 1))
 		return 1
 	fi
@@ -35,7 +45,7 @@ step()
 	if "$@"; then
 		count "1 0 0"
 	else
-		echo "FAILED: $*" >&2
+		failure "$@"
 		count "0 1 0"
 		return 1
 	fi
@@ -58,7 +68,7 @@ run_lane()
 	say "lane $lane"
 	start=$(date +%s) cpu=$(cpu_seconds)
 	if ! "lane_$lane" && [ "$failed" = "$before" ]; then
-		echo "lane $lane failed" >&2
+		failure "the lane itself"
 		failed=$((failed + 1))
 	fi
 	lane_times+=("$(printf '%-14s %4d s, %4d of processors%s' "$lane" $(($(date +%s) - start)) \
@@ -103,7 +113,19 @@ lane_beside()
 # Adds what another run of the script says in the last line of its log $1.
 count_from()
 {
+	mapfile -t -O ${#failures[@]} failures < <(sed -n '/^Failed:$/,/^$/ s/^    //p' "$1")
 	count "$(tail -n 1 "$1" | awk '/^[0-9]+ passed, / { print $1, $3, $5 + 0 }')"
+}
+
+# Adds what the results of kind $1 in file $2 say.
+tally()
+{
+	local said
+
+	said=$(mktemp) || return 1
+	count "$(/usr/bin/python3 "$lib/tally.py" "$1" "$2" 2>"$said")"
+	[ ! -s "$said" ] || failure "$(cat "$said")"
+	rm -f "$said"
 }
 
 # Configures (or configures again) build directory $1 with the meson options that follow, and builds it:
@@ -149,17 +171,15 @@ build_targets()
 	ninja -C "$dir" "${targets[@]}"
 }
 
-# Warnings are errors with the compilers by which the tree is kept clean, Debian 12's and gcc up to Debian
-# 13's; newer ones warn of more with every release, and that shall stop nobody. $1 is the compiler.
+# Warnings are errors with the compilers by which the tree is kept clean, clang up to Debian 12's and gcc up to
+# Debian 13's, which are both 14; newer ones warn of more with every release, and that shall stop nobody. $1 is
+# the compiler.
 werror()
 {
 	local version
 
 	version=$("$1" -dumpversion | cut -d. -f1)
-	case $1 in
-	clang) [ "$version" -le 14 ] ;;
-	*) [ "$version" -le 14 ] ;;
-	esac && echo -Dwerror=true || echo -Dwerror=false
+	[ "$version" -le 14 ] && echo -Dwerror=true || echo -Dwerror=false
 }
 
 # Runs the meson suite $2 of build directory $1; options of meson test follow.
@@ -183,7 +203,7 @@ suite()
 		count "0 0 0"
 		return 1
 	fi
-	count "$(/usr/bin/python3 "$lib/tally.py" meson "$log.json")"
+	tally meson "$log.json"
 	grep -E '^ *[0-9]+/[0-9]+ ' "$log.log"
 	# What a failed test printed stands in the log, between meson's rules; enough of it to go by.
 	[ "$lane_failed" = 0 ] || grep -vE '^ *[0-9]+/[0-9]+ ' "$log.log" | tail -n 120 >&2

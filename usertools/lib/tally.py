@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The pmf authors
-"""Counts the test cases of one run: prints "PASSED FAILED SKIPPED", and says which failed.
+"""Counts the test cases of one run: prints "PASSED FAILED SKIPPED", and on stderr which failed and why.
 
 A meson test is a program; where it counts cases itself (CUnit, unittest, TAP), those are counted.
 """
@@ -15,6 +15,16 @@ import xml.etree.ElementTree as ElementTree
 CUNIT = re.compile(r'^\s+tests\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+|n/a)', re.M)
 TAP = re.compile(r'^(ok|not ok)\b(.*)$', re.M)
 UNITTEST = re.compile(r'^Ran (\d+) tests? in .*\n\n(?:OK|FAILED)(?: \((.*)\))?', re.M)
+
+# Of what a failed test printed, the lines by which to begin: the case and the assertion of a framework, what a
+# sanitizer found, the seed to run it again.
+TELLING = re.compile(r'FAILED|not ok|^ +\d+\. |^E  |(?i:seed)|[Aa]ssert.*fail|ERROR: |SUMMARY: |runtime error: ')
+
+
+def explain(name, output):
+    """Says on stderr that test `name` failed, with the telling lines of `output`."""
+    lines = [line.strip()[:160] for line in output.splitlines() if TELLING.search(line)]
+    print(name, *lines[-12:], sep='\n    ', file=sys.stderr)
 
 
 def inner_cases(output):
@@ -46,13 +56,14 @@ def meson(path):
             if test['result'] == 'SKIP':
                 skipped += 1
                 continue
-            inner = inner_cases(test.get('stdout', '') + test.get('stderr', ''))
+            output = test.get('stdout', '') + test.get('stderr', '')
+            inner = inner_cases(output)
             p, f, s = inner or (int(good), 0, 0)
             # A crash or a time-out after the last case is a failure that no case shows.
             if not good and f == 0:
                 f = 1
             if f:
-                print(f'FAILED {test["name"]}: {test["result"]}', file=sys.stderr)
+                explain(f'{test["name"]}: {test["result"]}', output)
             passed, failed, skipped = passed + p, failed + f, skipped + s
     return passed, failed, skipped
 
@@ -61,9 +72,9 @@ def pytest(path):
     """Sums a JUnit file as pytest writes it."""
     passed = failed = skipped = 0
     for case in ElementTree.parse(path).iter('testcase'):
-        kinds = {child.tag for child in case}
-        if kinds & {'failure', 'error'}:
-            print(f'FAILED {case.get("classname")}.{case.get("name")}', file=sys.stderr)
+        kinds = {child.tag: child.text or '' for child in case}
+        if 'failure' in kinds or 'error' in kinds:
+            explain(f'{case.get("classname")}.{case.get("name")}', ''.join(kinds.values()))
             failed += 1
         elif 'skipped' in kinds:
             skipped += 1

@@ -317,8 +317,15 @@ static void test_cookie_is_renewed(void)
 	p.a.conf.dead_after = 60 * PMF_NS_PER_S;
 	p.filter = lose_to_a;
 	item = push(&p.a, 10);
+	/* then another is asked for soon: the first may be older than a late packet of A's life
+	 * before */
+	pipe_run(&p, 400 * PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPENING);
+	CU_ASSERT_EQUAL(p.a.stats.tx_hellos, 2);
+	/* and not too often */
 	pipe_run(&p, PMF_COOKIE_LIFE + 2 * PMF_NS_PER_S);
 	CU_ASSERT_EQUAL(p.a.f.state, PMF_FLOW_OPENING);
+	CU_ASSERT(p.a.stats.tx_hellos < 10);
 	/* when the way is free */
 	p.filter = NULL;
 	pipe_run(&p, 5 * PMF_NS_PER_S);
