@@ -12,6 +12,7 @@
 #define PACED 1500u	   /* ns between packets, to be kept; less is not worth a timer */
 #define SCALE 48u	   /* ns of target for the root of each ns between two sends */
 #define SCALE_MOST (60 * PMF_NS_PER_US)
+#define RARE 32u	/* one in so many of the time between two sends may go by in queues */
 #define STREAK_PLAIN 5u /* rounds without a queue before the step begins to double */
 #define STREAK_MOST 16u
 #define AIM_LEAST (1 * PMF_NS_PER_US)
@@ -58,7 +59,9 @@ static uint32_t gain(const struct pmf_cc *cc)
 /*
  * The rarer a flow sends, the longer a queue it allows: so those that send less than others are the
  * last to give way, and where many meet, where queues vary more, the target is higher. Counted by
- * time between sends, not by window, it holds alike for near and far peers.
+ * time between sends, not by window, it holds alike for near and far peers. Whose packets come
+ * milliseconds apart sees too few to tell a path whose delay swings from a queue: he allows for it,
+ * or would send ever less, and it would swing all the same.
  */
 static void set_target(struct pmf_cc *cc)
 {
@@ -70,7 +73,8 @@ static void set_target(struct pmf_cc *cc)
 	 */
 	queue = (int64_t)cc->target + (queue - (int64_t)cc->target) * gain(cc) / (2 * (int64_t)ONE);
 	apart = ((cc->base + (uint64_t)PMF_MAX(queue, 0)) << 16) / cc->cwnd;
-	cc->target = cc->aim + cc->base / 16 + PMF_MIN((uint64_t)SCALE * root(apart), SCALE_MOST);
+	cc->target = cc->aim + cc->base / 16 +
+		     PMF_MAX(PMF_MIN((uint64_t)SCALE * root(apart), SCALE_MOST), apart / RARE);
 	if (cc->cwnd < cc->ssthresh)
 		apart /= 2;
 	if (apart > PACED) {
@@ -190,10 +194,15 @@ __attribute__((noinline)) void pmf_cc_round(struct pmf_cc *cc, pmf_ns_t base, pm
 
 void pmf_cc_pause(struct pmf_cc *cc, pmf_ns_t now)
 {
+	pmf_ns_t most = cc->base + cc->target + cc->interval;
+
 	if (cc->interval == 0 || now - cc->quiet_at < QUIET_LATELY)
 		return;
+	/* A pause from one phase to the next and beyond would leave no time to send in. */
+	if (most > PMF_CC_PHASE / 3)
+		return;
 	/* Who waits already for longer has paused enough. */
-	if (cc->next_send > now + cc->base + cc->target + cc->interval)
+	if (cc->next_send > now + most)
 		return;
 	/* Whole intervals, or all would go on at the same moment. */
 	cc->next_send = PMF_MAX(cc->next_send, now) +

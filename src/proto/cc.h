@@ -14,7 +14,8 @@
 
 #include "pmf_common.h"
 
-#define PMF_CC_ONE 65536u /* one packet, as windows are counted */
+#define PMF_CC_PHASE (1ull << 23) /* ns between two pauses that all make together, 8.4 ms */
+#define PMF_CC_ONE 65536u	  /* one packet, as windows are counted */
 
 struct pmf_cc {
 	/* with every packet */

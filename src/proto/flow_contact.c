@@ -70,7 +70,6 @@ size_t pmf_flow_hello(struct pmf_flow *f, pmf_ns_t now, uint8_t *buf, size_t cap
 		pmf_flow_due(f, now);
 	}
 	if (f->state == PMF_FLOW_HELLO) {
-		f->hellos++;
 		f->hello_at = now;
 		f->contact_at = now + f->contact_every;
 		f->contact_every = PMF_MIN(2 * f->contact_every, HELLO_MOST);
@@ -100,8 +99,8 @@ static void on_first_challenge(struct pmf_flow *f, const struct pmf_hdr *hdr, pm
 	f->contact_every = COOKIE_RENEW;
 	pmf_flow_credit_raise(f, hdr->credit);
 	f->last_rx = now;
-	/* Sent once, so there is no doubt which one was answered. */
-	if (f->hellos == 1 && now > f->hello_at) {
+	/* No doubt which one was answered, and that is the one whose time is known. */
+	if (hdr->nonce == f->nonce && now > f->hello_at) {
 		pmf_rtt_sample(&f->rtt, now - f->hello_at, now);
 		f->pto = 2 * f->rtt.srtt + f->conf->ack_delay;
 	}
@@ -143,6 +142,9 @@ void pmf_flow_accept(struct pmf_flow *f, const struct pmf_contact *c, pmf_ns_t n
 		f->seed = c->seed;
 		f->peer_conn = c->conn;
 		f->last_rx = now;
+		/* The cookie has been there and back. */
+		pmf_rtt_guess(&f->rtt, now - c->cookie_time);
+		f->pto = 2 * f->rtt.srtt + f->conf->ack_delay;
 		open_up(f);
 	} else if (c->inc != f->peer_inc || (f->peer_conn != 0 && c->conn != f->peer_conn)) {
 		/* Another life of the peer, or another flow of it: which of the two is the older?

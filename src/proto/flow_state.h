@@ -138,7 +138,6 @@ struct pmf_flow {
 	pmf_ns_t probe_at, probe_every;
 	pmf_ns_t asked_at;   /* by pmf_flow_idle() */
 	uint64_t probe_txno; /* unanswered since, 0: none */
-	uint32_t hellos;
 	bool verifying;
 	bool watch; /* mind whether the peer lives though nothing is under way */
 	uint16_t peer_max;

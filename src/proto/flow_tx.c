@@ -5,7 +5,6 @@
  */
 #include "proto/flow_private.h"
 
-#define PHASE_SHIFT 23	       /* 8.4 ms */
 #define ACK_AGAIN PMF_NS_PER_S /* for what came before, a peer does not wait any more */
 
 void pmf_flow_fill(const struct pmf_flow *f, struct pmf_hdr *hdr, uint8_t type, pmf_ns_t now)
@@ -13,7 +12,7 @@ void pmf_flow_fill(const struct pmf_flow *f, struct pmf_hdr *hdr, uint8_t type, 
 	pmf_ns_t delay = (now - f->rx_at) >> 6;
 
 	hdr->type = type;
-	hdr->flags = now >> PHASE_SHIFT & 1 ? PMF_HF_PHASE : 0;
+	hdr->flags = now / PMF_CC_PHASE & 1 ? PMF_HF_PHASE : 0;
 	hdr->wait = f->rx_wait;
 	hdr->key = 0;
 	hdr->nsack = 0;

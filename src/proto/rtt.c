@@ -24,7 +24,7 @@ void pmf_rtt_sample(struct pmf_rtt *r, pmf_ns_t rtt, pmf_ns_t now)
 	pmf_ns_t diff;
 
 	rtt = PMF_MAX(rtt, 1u);
-	if (r->srtt == 0) {
+	if (r->min == 0) {
 		r->srtt = rtt;
 		r->rttvar = rtt / 2;
 	} else {
@@ -37,6 +37,13 @@ void pmf_rtt_sample(struct pmf_rtt *r, pmf_ns_t rtt, pmf_ns_t now)
 		r->min_at = now;
 	}
 	r->backoff = 0;
+}
+
+void pmf_rtt_guess(struct pmf_rtt *r, pmf_ns_t most)
+{
+	/* Such that the timeout is not above that without a guess. */
+	r->srtt = PMF_MIN(PMF_MAX(most, 1u), RTO_INITIAL / 3);
+	r->rttvar = r->srtt / 2;
 }
 
 pmf_ns_t pmf_rtt_rto(const struct pmf_rtt *r, pmf_ns_t min, pmf_ns_t max)

@@ -10,13 +10,15 @@
 #include "pmf_common.h"
 
 struct pmf_rtt {
-	pmf_ns_t srtt, rttvar; /* srtt 0: no sample yet */
-	pmf_ns_t min, min_at;
-	uint32_t backoff; /* doublings in force */
+	pmf_ns_t srtt, rttvar; /* srtt 0: nothing known yet */
+	pmf_ns_t min, min_at;  /* min 0: no sample yet */
+	uint32_t backoff;      /* doublings in force */
 };
 
 void pmf_rtt_init(struct pmf_rtt *r);
 void pmf_rtt_sample(struct pmf_rtt *r, pmf_ns_t rtt, pmf_ns_t now);
+/** Not before a sample: it takes @p most at most. Holds until the first sample. */
+void pmf_rtt_guess(struct pmf_rtt *r, pmf_ns_t most);
 /** Timeout with back-off applied, within the bounds. */
 pmf_ns_t pmf_rtt_rto(const struct pmf_rtt *r, pmf_ns_t min, pmf_ns_t max);
 

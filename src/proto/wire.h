@@ -43,9 +43,8 @@ enum pmf_ptype {
 	0x40 /* RESET: the authorization key is not taken here; nobody can prove to say so */
 #define PMF_HF_ANSWER \
 	0x40 /* OPEN, DATA: to be acknowledged at once, the sender has no window left */
-#define PMF_HF_PHASE                                                                \
-	0x80 /* with a sequence header: changes every 8.4 ms, for all peers at once \
-	      */
+#define PMF_HF_PHASE \
+	0x80 /* with a sequence header: changes every PMF_CC_PHASE, for all peers at once */
 #define PMF_HF_KNOWN 0xff
 
 /*

@@ -315,20 +315,34 @@ static void test_base_is_of_one_size(void)
 }
 
 /* The peer's phase changes every few ms, and packets may be due once in hundreds of them. */
-static void test_pauses_do_not_add_up(void)
+static void check_sends_between_pauses(pmf_ns_t interval, pmf_ns_t base)
 {
-	const pmf_ns_t changes = 8 * PMF_NS_PER_MS;
+	const pmf_ns_t until = now + 100 * PMF_MAX(interval, PMF_CC_PHASE);
+	pmf_ns_t change = now + PMF_CC_PHASE;
+	uint64_t sent = 0, all = (until - now) / interval;
 
-	/* given: a packet every 100 ms */
-	now = PMF_NS_PER_S;
 	pmf_cc_init(&cc, 512, 6 * PMF_NS_PER_US);
-	cc.interval = 100 * PMF_NS_PER_MS;
-	pmf_cc_on_send(&cc, now);
-	/* when */
-	for (unsigned int i = 0; i < 1000; i++)
-		pmf_cc_pause(&cc, now += changes);
-	/* then */
-	CU_ASSERT_TRUE(cc.next_send <= now + 3 * (pmf_ns_t)cc.interval);
+	cc.interval = (uint32_t)interval;
+	cc.base = base;
+	while (now < until) {
+		pmf_cc_on_send(&cc, now);
+		sent++;
+		for (; change < PMF_MIN(PMF_MAX(cc.next_send, now + 1), until);
+		     change += PMF_CC_PHASE)
+			pmf_cc_pause(&cc, change);
+		now = PMF_MAX(cc.next_send, now + 1);
+	}
+	CU_ASSERT_TRUE(3 * sent >= all);
+}
+
+static void test_pauses_leave_time_to_send(void)
+{
+	static const pmf_ns_t bases[] = {10 * US, PMF_NS_PER_MS, 20 * PMF_NS_PER_MS};
+
+	now = PMF_NS_PER_S;
+	for (unsigned int i = 0; i < PMF_ARRAY_SIZE(bases); i++)
+		for (pmf_ns_t interval = 50 * US; interval < 400 * PMF_NS_PER_MS; interval *= 2)
+			check_sends_between_pauses(interval, bases[i]);
 }
 
 int main(void)
@@ -357,7 +371,7 @@ int main(void)
 		{"a long gap says nothing until all is taken",
 		 test_long_gap_says_nothing_until_all_is_taken},
 		{"the least round trip is of one size", test_base_is_of_one_size},
-		{"pauses do not add up", test_pauses_do_not_add_up},
+		{"pauses leave time to send in", test_pauses_leave_time_to_send},
 	};
 
 	return test_main("cc", tests, PMF_ARRAY_SIZE(tests));

@@ -135,6 +135,37 @@ static void test_lost(void)
 	}
 }
 
+static struct fate lose_two_of_each(struct pipe *pp, struct end *from, const struct pmf_hdr *hdr,
+				    size_t len)
+{
+	struct fate fate = {.lose = from->frames[hdr->type] <= 2};
+
+	return fate;
+}
+
+/* Both sides know the round trip from the contact itself: what gets lost after it costs no more
+ * than that. */
+static void test_lost_after_a_lost_hello(void)
+{
+	struct pmf_item *ping = msg_new(8, 0), *pong = msg_new(8, 0);
+
+	/* given: the fifth hello is answered, after 75 ms */
+	pipe_init(&p);
+	p.filter = lose_two_of_each;
+	/* when: two openings get lost, then two answers */
+	pmf_flow_push(&p.a.f, ping);
+	pipe_run(&p, 78 * PMF_NS_PER_MS);
+	pmf_flow_push(&p.b.f, pong);
+	pipe_run(&p, 3 * PMF_NS_PER_MS);
+	/* then */
+	CU_ASSERT_EQUAL(p.a.frames[PMF_PT_HELLO], 5);
+	CU_ASSERT_EQUAL(p.b.whole, 1);
+	CU_ASSERT_EQUAL(p.a.whole, 1);
+	pipe_fini(&p);
+	free(ping);
+	free(pong);
+}
+
 static struct fate lose_to_a(struct pipe *pp, struct end *from, const struct pmf_hdr *hdr,
 			     size_t len)
 {
@@ -272,6 +303,7 @@ int main(void)
 		{"both open at once", test_crossing},
 		{"with oneself", test_with_oneself},
 		{"contact frames lost", test_lost},
+		{"lost after a lost hello", test_lost_after_a_lost_hello},
 		{"first flight is limited", test_first_flight_is_limited},
 		{"first grant of nothing", test_first_grant_of_nothing},
 		{"nobody there", test_nobody_there},

@@ -20,6 +20,25 @@ static void test_first_sample(void)
 	CU_ASSERT_EQUAL(pmf_rtt_rto(&r, MIN_RTO, MAX_RTO), 2400 * PMF_NS_PER_US);
 }
 
+static void test_guess(void)
+{
+	struct pmf_rtt r;
+	pmf_ns_t unknown;
+
+	pmf_rtt_init(&r);
+	unknown = pmf_rtt_rto(&r, MIN_RTO, MAX_RTO);
+	/* it holds until the first sample, and is none */
+	pmf_rtt_guess(&r, 2 * PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(pmf_rtt_rto(&r, MIN_RTO, MAX_RTO), 6 * PMF_NS_PER_MS);
+	CU_ASSERT_EQUAL(r.min, 0);
+	pmf_rtt_sample(&r, 800 * PMF_NS_PER_US, 1);
+	CU_ASSERT_EQUAL(r.srtt, 800 * PMF_NS_PER_US);
+	/* and a peer that was slow is not waited for longer than one of which nothing is known */
+	pmf_rtt_init(&r);
+	pmf_rtt_guess(&r, 5 * PMF_NS_PER_S);
+	CU_ASSERT(pmf_rtt_rto(&r, MIN_RTO, MAX_RTO) <= unknown);
+}
+
 static void test_later_sample(void)
 {
 	struct pmf_rtt r;
@@ -98,6 +117,7 @@ int main(void)
 {
 	static const struct proto_test tests[] = {
 		{"the first sample sets both estimates", test_first_sample},
+		{"a guess holds until the first sample", test_guess},
 		{"a later sample moves them by a quarter and an eighth", test_later_sample},
 		{"the timeout stays within its bounds", test_bounds},
 		{"backing off doubles up to the bound and ends with a sample", test_backoff},
