@@ -15,14 +15,14 @@ enum { REPORT_US = 100000 };
 
 struct soak soak;
 
-static volatile sig_atomic_t wanted_quiet, wanted_end;
+static volatile sig_atomic_t wanted_quiet, asked, wanted_end;
 
 static const char usage[] =
 	"usage: soak_peer hub|guest OWN OTHER LIFE SEED manual|auto REPORT\n"
 	"  OWN, OTHER  addresses of the two hosts\n"
 	"  LIFE        number of this process, another each time\n"
 	"  REPORT      file that says again and again, when it is quiet, what was sent and got\n"
-	"SIGUSR1: be quiet; SIGUSR2: go on; SIGTERM: end.\n";
+	"SIGUSR1: be quiet, or greet all again; SIGUSR2: go on; SIGTERM: end.\n";
 
 _Noreturn void soak_fail(const char *fmt, ...)
 {
@@ -60,6 +60,7 @@ static void on_signal(int number)
 		wanted_end = 1;
 	else
 		wanted_quiet = number == SIGUSR1;
+	asked += number == SIGUSR1;
 }
 
 static void domain_open(bool msg, enum fi_progress progress)
@@ -137,14 +138,25 @@ static void turn_quiet(uint64_t now)
 	soak.report_at = now + REPORT_US;
 }
 
+static void obey(void)
+{
+	static sig_atomic_t heard;
+
+	if (wanted_quiet && heard != asked) {
+		heard = asked;
+		soak.quiet = true;
+		become_quiet();
+	} else if (!wanted_quiet && soak.quiet) {
+		soak.quiet = false;
+		go_on();
+	}
+}
+
 static void turn(void)
 {
 	uint64_t before = soak.moved + soak.sent;
 
-	if (soak.quiet != (wanted_quiet != 0)) {
-		soak.quiet = !soak.quiet;
-		soak.quiet ? become_quiet() : go_on();
-	}
+	obey();
 	connections_turn();
 	for (unsigned int i = 0; i < SLOTS; i++) {
 		if (soak.slot[i].ep)

@@ -81,7 +81,7 @@ dts()
 	rm -f "$PMF_LOGS/$name.xml"
 	# The machine's own Python, which is the one that apt gave pytest to.
 	PMF_BUILD=$builds/$build PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m pytest -q -rfE \
-		-p no:cacheprovider --junitxml "$PMF_LOGS/$name.xml" "$root/dts" "$@" \
+		-p no:cacheprovider -o junit_family=xunit1 --junitxml "$PMF_LOGS/$name.xml" "$root/dts" "$@" \
 		>"$PMF_LOGS/$name.log" 2>&1 </dev/null || status=$?
 	if [ ! -s "$PMF_LOGS/$name.xml" ]; then
 		tail -n 40 "$PMF_LOGS/$name.log" >&2

@@ -31,6 +31,12 @@ lane_clang()
 # What a message costs in instructions, against what is kept in test/guard/counts.json.
 lane_guard() { suite plain guard; }
 
+# Everything at once for two minutes, from a seed that nobody has tried; longer: soak_long.
+lane_soak() { PMF_SOAK=120 dts plain soak -m soak; }
+
+# Messages of every size between two emulated machines, through one PCI device; all of it: qemu.
+lane_qemu_short() { guests qemu-short -k 'virtio and every_size'; }
+
 # What is lost when a life ends, by valgrind.
 lane_leaks() { suite plain leaks --num-processes 1; }
 
