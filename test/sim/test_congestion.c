@@ -371,7 +371,7 @@ static void test_stalls_are_no_congestion(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"eight senders", test_eight},
 		{"sixty-four senders", test_sixty_four},
 		{"eight senders, half of them far", test_eight_near_and_far},

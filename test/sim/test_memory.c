@@ -209,7 +209,7 @@ static void test_abort(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"many peers overrun a queue", test_many_peers},
 		{"a receiver with hardly any memory holds", test_tiny_memory},
 		{"hardly any memory, and faults", test_tiny_memory_and_faults},

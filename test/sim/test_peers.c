@@ -197,7 +197,7 @@ static void test_many_lives(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"a cut of one direction heals", test_one_way_cut_heals},
 		{"a process that is stopped for a while goes on", test_stopped_process_goes_on},
 		{"a peer that is cut off ends every send", test_cut_off_peer_is_dead},

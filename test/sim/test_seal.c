@@ -351,7 +351,7 @@ static void test_roll(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"a bad wire", test_bad_wire},
 		{"numbers of a new life", test_number_of_a_new_life},
 		{"changed frames", test_changed_frames},

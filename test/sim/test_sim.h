@@ -8,7 +8,7 @@
 
 #include "sim.h"
 
-#include "../unit/proto/proto_test.h"
+#include "../unit/unit.h"
 
 #define MS PMF_NS_PER_MS
 #define US PMF_NS_PER_US

@@ -283,7 +283,7 @@ static void test_same_seed_same_run(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"a fifth of all frames lost", test_heavy_loss},
 		{"half of all frames lost", test_half_lost},
 		{"every other frame lost", test_every_other_lost},

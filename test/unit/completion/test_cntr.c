@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "unit.h"
+#include "../unit.h"
 
 static struct pmf_cntr *open_cntr(void)
 {

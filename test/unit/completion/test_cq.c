@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "unit.h"
+#include "../unit.h"
 
 #define API FI_VERSION(1, 17)
 

@@ -5,7 +5,7 @@
 
 #include <poll.h>
 
-#include "unit.h"
+#include "../unit.h"
 
 static void open_eq(struct pmf_eq *eq, size_t size, enum fi_wait_obj obj)
 {

@@ -8,7 +8,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_eq.h>
 
-#include "unit.h"
+#include "../unit.h"
 
 static bool fd_ready(const struct pmf_wait *w)
 {

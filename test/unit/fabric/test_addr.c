@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 
-#include "unit.h"
+#include "../unit.h"
 
 static struct pmf_addr parse(const char *str)
 {

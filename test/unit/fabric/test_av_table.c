@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "unit.h"
+#include "../unit.h"
 
 /* Two neighbours are one address under two keys. */
 static struct pmf_peer peer_of(uint32_t n)

@@ -6,7 +6,7 @@
 #include "fabric/info.h"
 
 #include "msg/ep.h"
-#include "unit.h"
+#include "../unit.h"
 
 static struct fi_info *hints_new(void)
 {

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "unit.h"
+#include "../unit.h"
 
 #define MAX_VARS 8
 
@@ -202,5 +202,5 @@ static const struct unit_test tests[] = {
 int main(void)
 {
 	pmf_param_define();
-	return unit_main("fabric param", tests, PMF_ARRAY_SIZE(tests));
+	return test_main("fabric param", tests, PMF_ARRAY_SIZE(tests));
 }

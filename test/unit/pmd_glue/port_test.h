@@ -10,14 +10,14 @@
 
 #include "pmd_glue/frame.h"
 
-#include "pmd_glue_test.h"
+#include "../unit.h"
 
 #define TEST_DEV "net_ring0 10.99.0.1/24 fd00::1/64 gw=10.99.0.254 gw=fd00::fe"
 
 extern struct pmf_port *port; /* of the test that runs */
 extern struct pmf_queue *q;   /* its queue 0 */
 
-extern const struct glue_test answers_tests[], frame_rx_tests[], frame_tx_tests[], neigh_tests[],
+extern const struct unit_test answers_tests[], frame_rx_tests[], frame_tx_tests[], neigh_tests[],
 	port_tests[], link_tests[], mcast_tests[];
 int link_tests_init(void);
 int link_tests_fini(void);

@@ -81,7 +81,7 @@ bool port_test_tx(struct frame *out)
 
 int main(void)
 {
-	static const struct glue_suite suites[] = {
+	static const struct unit_suite suites[] = {
 		{"frame_rx", frame_rx_tests},
 		{"frame_tx", frame_tx_tests},
 		{"answers", answers_tests},
@@ -104,5 +104,5 @@ int main(void)
 		printf("%s\n", err);
 		return 2;
 	}
-	return glue_run(suites, PMF_ARRAY_SIZE(suites));
+	return test_suites(suites, PMF_ARRAY_SIZE(suites));
 }

@@ -192,7 +192,7 @@ static void test_announcements(void)
 	port_test_close();
 }
 
-const struct glue_test answers_tests[] = {
+const struct unit_test answers_tests[] = {
 	{"an ARP request is answered", test_arp_request_is_answered},
 	{"one for others is not", test_arp_for_others_is_not},
 	{"echo is answered", test_echo_is_answered},

@@ -5,7 +5,7 @@
  */
 #include "pmd_glue/cksum.h"
 
-#include "pmd_glue_test.h"
+#include "../unit.h"
 
 /* Byte by byte, big endian, as the RFC defines it. */
 static uint16_t plain(const uint8_t *p, size_t len)
@@ -75,15 +75,13 @@ static void test_udp_never_sends_zero(void)
 
 int main(void)
 {
-	static const struct glue_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"RFC 1071's example", test_rfc1071_example},
 		{"every length and alignment", test_every_length_and_alignment},
 		{"carries do not get lost", test_carries_do_not_get_lost},
 		{"parts add up", test_parts_add_up},
 		{"UDP never sends zero", test_udp_never_sends_zero},
-		{NULL},
 	};
-	static const struct glue_suite suite = {"cksum", tests};
 
-	return glue_run(&suite, 1);
+	return test_main("cksum", tests, PMF_ARRAY_SIZE(tests));
 }

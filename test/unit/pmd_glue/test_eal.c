@@ -19,7 +19,7 @@
 #include <rte_eal.h>
 #include <rte_lcore.h>
 
-#include "pmd_glue_test.h"
+#include "../unit.h"
 
 static char err[512];
 
@@ -426,7 +426,7 @@ static void test_living_processes_all_have_telemetry(void)
 
 int main(void)
 {
-	static const struct glue_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"the affinity stays", test_affinity_stays},
 		{"no signal handler is set", test_no_signal_handler_is_set},
 		{"no PCI without a device", test_no_pci_without_a_device},
@@ -439,9 +439,7 @@ int main(void)
 		{"several processes at once", test_several_processes_at_once},
 		{"a hung process does not hold us up", test_a_hung_process_does_not_hold_us_up},
 		{"living processes all have telemetry", test_living_processes_all_have_telemetry},
-		{NULL},
 	};
-	static const struct glue_suite suite = {"eal", tests};
 
-	return glue_run(&suite, 1);
+	return test_main("eal", tests, PMF_ARRAY_SIZE(tests));
 }

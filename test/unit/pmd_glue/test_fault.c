@@ -5,7 +5,7 @@
  */
 #include "pmf_fault_text.h"
 
-#include "pmd_glue_test.h"
+#include "../unit.h"
 
 static struct pmf_fault fault;
 static char err[256];
@@ -298,7 +298,7 @@ static void test_seed_repeats(void)
 
 int main(void)
 {
-	static const struct glue_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"the whole text", test_parse_whole},
 		{"any part of it", test_parse_parts},
 		{"refusals", test_parse_refusals},
@@ -312,9 +312,7 @@ int main(void)
 		{"always", test_extremes},
 		{"what is printed is read as the same", test_print_is_read_as_the_same},
 		{"a seed repeats a run", test_seed_repeats},
-		{NULL},
 	};
-	static const struct glue_suite suite = {"fault", tests};
 
-	return glue_run(&suite, 1);
+	return test_main("fault", tests, PMF_ARRAY_SIZE(tests));
 }

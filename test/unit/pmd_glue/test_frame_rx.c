@@ -355,7 +355,7 @@ static void test_random_frames_stay_in_bounds(void)
 	port_test_close();
 }
 
-const struct glue_test frame_rx_tests[] = {
+const struct unit_test frame_rx_tests[] = {
 	{"UDP of both families", test_udp_of_both_families},
 	{"a chain of mbufs is joined", test_chain_is_joined},
 	{"checksums", test_checksums},

@@ -332,7 +332,7 @@ static void test_pool_runs_dry_and_recovers(void)
 	port_test_close();
 }
 
-const struct glue_test frame_tx_tests[] = {
+const struct unit_test frame_tx_tests[] = {
 	{"an IPv4 frame, byte by byte", test_ipv4_frame_byte_by_byte},
 	{"an IPv6 frame, byte by byte", test_ipv6_frame_byte_by_byte},
 	{"another code point", test_code_point_changes},

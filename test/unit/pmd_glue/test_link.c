@@ -446,7 +446,7 @@ int link_tests_fini(void)
 	return rmdir(dir);
 }
 
-const struct glue_test link_tests[] = {
+const struct unit_test link_tests[] = {
 	{"vhost carries every size", test_vhost_carries_every_size},
 	{"vhost reads bytes where they lie", test_vhost_reads_bytes_where_they_lie},
 	{"staged bytes are given back", test_staged_bytes_are_given_back},

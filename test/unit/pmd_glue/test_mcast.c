@@ -688,7 +688,7 @@ static void test_a_copy_for_members_here(void)
 	port_test_close();
 }
 
-const struct glue_test mcast_tests[] = {
+const struct unit_test mcast_tests[] = {
 	{"IGMP: joining and leaving are told twice", test_igmp_join_and_leave},
 	{"MLD: the same", test_mld_join_and_leave},
 	{"the port's own groups", test_the_ports_own_groups_are_told_with_its_addresses},

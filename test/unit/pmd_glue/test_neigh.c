@@ -506,7 +506,7 @@ static void test_forgotten_ones_hide_nobody(void)
 	port_test_close();
 }
 
-const struct glue_test neigh_tests[] = {
+const struct unit_test neigh_tests[] = {
 	{"frames wait for the answer", test_frames_wait_for_the_answer},
 	{"IPv6 resolves, too", test_ipv6_resolves_too},
 	{"the oldest waiting frame gives way", test_oldest_waiting_frame_gives_way},

@@ -393,7 +393,7 @@ static void test_clock_runs_evenly(void)
 	CU_ASSERT_TRUE(ours[1] - ours[0] <= most + most / 100);
 }
 
-const struct glue_test port_tests[] = {
+const struct unit_test port_tests[] = {
 	{"opens again", test_opens_again},
 	{"refusals name the cause", test_refusals},
 	{"a bad FI_PMF_FAULT", test_bad_fault_text_is_refused},

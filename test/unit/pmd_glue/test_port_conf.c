@@ -7,7 +7,7 @@
 
 #include <arpa/inet.h>
 
-#include "pmd_glue_test.h"
+#include "../unit.h"
 
 static struct pmf_port_conf conf;
 static char err[256];
@@ -144,16 +144,14 @@ static void test_long_device_is_refused(void)
 
 int main(void)
 {
-	static const struct glue_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"a vdev with devargs", test_vdev_with_devargs},
 		{"every setting is taken", test_every_setting},
 		{"a PCI address is completed", test_pci_short_name_is_completed},
 		{"refusals name the word", test_refusals_name_the_word},
 		{"too many static neighbours", test_too_many_neighbours},
 		{"a device that is too long", test_long_device_is_refused},
-		{NULL},
 	};
-	static const struct glue_suite suite = {"port_conf", tests};
 
-	return glue_run(&suite, 1);
+	return test_main("port_conf", tests, PMF_ARRAY_SIZE(tests));
 }

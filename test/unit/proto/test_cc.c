@@ -7,7 +7,7 @@
 
 #include "proto/looks.h"
 #include "proto/rtt.h"
-#include "proto_test.h"
+#include "../unit.h"
 
 #define WINDOW 1024
 #define US PMF_NS_PER_US
@@ -347,7 +347,7 @@ static void test_pauses_leave_time_to_send(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"starts with ten packets and doubles", test_starts_small_and_doubles},
 		{"a window that is not used does not grow", test_idle_window_does_not_grow},
 		{"a queue above the target takes in proportion",

@@ -5,7 +5,7 @@
  */
 #include "proto/contact.h"
 
-#include "proto_test.h"
+#include "../unit.h"
 
 #define INC 0x1111222233334444ull
 #define PEER_INC 0x5555666677778888ull
@@ -236,7 +236,7 @@ static void test_refused(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"siphash gives the published values", test_siphash_vectors},
 		{"a challenge says who, and what may be sent", test_challenge_says},
 		{"a verifying hello learns whether its connection is gone", test_verify},

@@ -297,7 +297,7 @@ static void test_late_challenge_of_an_earlier_life(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"one side opens", test_one_side_opens},
 		{"answer after contact", test_answer_after_contact},
 		{"both open at once", test_crossing},

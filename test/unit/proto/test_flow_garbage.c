@@ -205,7 +205,7 @@ static void test_garbage(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"garbage", test_garbage},
 	};
 

@@ -377,7 +377,7 @@ static void test_names(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"an idle peer that lives is kept", test_an_idle_peer_that_lives_is_kept},
 		{"an idle peer that has gone is forgotten",
 		 test_an_idle_peer_that_has_gone_is_forgotten},

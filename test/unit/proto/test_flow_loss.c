@@ -564,7 +564,7 @@ static void test_chaos(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"a gap is filled without a timeout", test_gap_is_filled_without_timeout},
 		{"the tail is probed", test_tail_is_probed},
 		{"a timeout backs off", test_timeout_backs_off},

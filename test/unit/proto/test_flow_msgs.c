@@ -547,7 +547,7 @@ static void test_broken_records(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"an answer first", test_an_answer_first},
 		{"small ones share a packet", test_small_ones_share_a_packet},
 		{"one record in a packet", test_one_record_in_a_packet},

@@ -312,7 +312,7 @@ static void test_abort_after_resync(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"small messages need no search", test_small_messages_need_no_search},
 		{"the largest passes", test_largest_passes},
 		{"the smaller port bounds", test_smaller_port_bounds},

@@ -10,7 +10,7 @@
 #include "proto/contact.h"
 #include "proto/flow_active.h"
 
-#include "proto_test.h"
+#include "../unit.h"
 
 #define PIPE_FRAMES 4096
 #define PIPE_MSGS 2048

@@ -5,7 +5,7 @@
  */
 #include "proto/wire.h"
 
-#include "proto_test.h"
+#include "../unit.h"
 
 static int get_exact(const uint8_t *p, size_t len, struct pmf_rec *rec)
 {
@@ -202,7 +202,7 @@ static void test_too_long_for_its_length(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"a message start has these bytes", test_start_bytes},
 		{"every record comes back as written, and cut ones are refused", test_round_trip},
 		{"an unknown record is skipped only if optional", test_unknown},

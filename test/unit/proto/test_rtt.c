@@ -3,7 +3,7 @@
  */
 #include "proto/rtt.h"
 
-#include "proto_test.h"
+#include "../unit.h"
 
 #define MIN_RTO (200 * PMF_NS_PER_US)
 #define MAX_RTO (2 * PMF_NS_PER_S)
@@ -115,7 +115,7 @@ static void test_zero_is_a_sample(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"the first sample sets both estimates", test_first_sample},
 		{"a guess holds until the first sample", test_guess},
 		{"a later sample moves them by a quarter and an eighth", test_later_sample},

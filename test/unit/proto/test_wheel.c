@@ -5,7 +5,7 @@
  */
 #include "proto/wheel.h"
 
-#include "proto_test.h"
+#include "../unit.h"
 
 #define TICK (1ull << PMF_WHEEL_SHIFT)
 #define TURN (TICK << (PMF_WHEEL_BITS * PMF_WHEEL_LEVELS))
@@ -154,7 +154,7 @@ static void test_against_search(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"a timer expires not early and at most a tick late", test_expires_within_one_tick},
 		{"a time in the past expires at the next call", test_past_expires_at_once},
 		{"a disarmed timer stays silent", test_disarmed_stays_silent},

@@ -5,7 +5,7 @@
  */
 #include "proto/wire.h"
 
-#include "proto_test.h"
+#include "../unit.h"
 
 #define LAID_OUT_TYPES 8 /* HELLO to MULTICAST */
 
@@ -325,7 +325,7 @@ static void test_random_bytes(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"a data header has these bytes", test_data_bytes},
 		{"a multicast header, too", test_multicast_bytes},
 		{"every type comes back as it was written", test_round_trip},

@@ -6,7 +6,7 @@
  */
 #include "seal/crypt.h"
 
-#include "proto_test.h"
+#include "../unit.h"
 
 static size_t hex(const char *text, uint8_t *out)
 {
@@ -160,7 +160,7 @@ static void test_key_sizes(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"HKDF as RFC 5869", test_hkdf},
 		{"HMAC as RFC 4231", test_hmac},
 		{"AES-GCM as its authors", test_gcm},

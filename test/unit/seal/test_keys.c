@@ -3,7 +3,7 @@
  */
 #include "seal/keys.h"
 
-#include "proto_test.h"
+#include "../unit.h"
 
 static char err[200];
 
@@ -118,7 +118,7 @@ static void test_change(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"text", test_text},	       {"bad text", test_bad_text}, {"ids", test_ids},
 		{"bad rings", test_bad_rings}, {"change", test_change},
 	};

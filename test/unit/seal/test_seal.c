@@ -6,7 +6,7 @@
 #include "seal/seal.h"
 
 #include "proto/contact.h"
-#include "proto_test.h"
+#include "../unit.h"
 
 #define PAYLOAD 1472
 #define NOW PMF_NS_PER_S
@@ -420,7 +420,7 @@ static void test_window_against_a_list(void)
 
 int main(void)
 {
-	static const struct proto_test tests[] = {
+	static const struct unit_test tests[] = {
 		{"round trip", test_round_trip},
 		{"any byte changed", test_any_byte_changed},
 		{"contact packets changed", test_contact_changed},
