@@ -15,14 +15,6 @@ static void tx_free(struct pmf_tx *tx)
 	pmf_freelist_put(&tx->ep->tx_free, tx);
 }
 
-static inline void rx_free(struct pmf_rx *rx)
-{
-	if (pmf_unlikely(rx->flags & PMF_XF_PART))
-		pmf_part_put(rx);
-	else
-		pmf_freelist_put(&rx->rctx->free, rx);
-}
-
 static inline void mark_dirty(struct pmf_engine *e, struct pmf_cq_feed *feed)
 {
 	if (pmf_unlikely(pmf_wait_active(&feed->cq->wait)) && !feed->dirty) {
@@ -161,7 +153,7 @@ static void complete_odd(struct pmf_engine *e, struct pmf_rx *rx, bool due)
 	struct pmf_cqe cqe;
 
 	if (!rx->err && !due && !last) {
-		rx_free(rx);
+		pmf_rx_free(rx);
 		return;
 	}
 	rx_entry(&cqe, rx);
@@ -173,7 +165,7 @@ static void complete_odd(struct pmf_engine *e, struct pmf_rx *rx, bool due)
 	if (!rx->err && rx->src == FI_ADDR_NOTAVAIL && rx->ep->source_err)
 		pmf_cqe_set_unknown(&cqe, &rx->from);
 	if (put(e, rx->ep->rx_cq, &cqe, &rx->pending))
-		rx_free(rx);
+		pmf_rx_free(rx);
 }
 
 /** A receive is over: whole, cut, or in error (rx->err). */
@@ -199,12 +191,12 @@ void pmf_complete_rx(struct pmf_engine *e, struct pmf_rx *rx)
 		return;
 	}
 	if (!rx->err && !due) {
-		rx_free(rx);
+		pmf_rx_free(rx);
 		return;
 	}
 	rx_entry(&cqe, rx);
 	if (put(e, ep->rx_cq, &cqe, &rx->pending))
-		rx_free(rx);
+		pmf_rx_free(rx);
 }
 
 /** A receive is cancelled, a part of a buffer only as its last; rx->ep says whose CQ hears of it.
@@ -223,7 +215,7 @@ void pmf_complete_canceled(struct pmf_engine *e, struct pmf_rx *rx)
 	rx->ep->stats.rx_errors++;
 	count(e, rx->ep->rx_cntr, FI_ECANCELED, 0);
 	if (put(e, rx->ep->rx_cq, &cqe, &rx->pending))
-		rx_free(rx);
+		pmf_rx_free(rx);
 }
 
 /**
@@ -236,7 +228,7 @@ void pmf_complete_left(struct pmf_engine *e, struct pmf_rx *rx)
 	if (rx->ep)
 		pmf_complete_canceled(e, rx);
 	else
-		rx_free(rx);
+		pmf_rx_free(rx);
 }
 
 /* The transfer around a pending completion, back to its free ring. */
@@ -249,7 +241,7 @@ void pmf_complete_drop(struct pmf_cq_pending *p)
 		if (!(tx->flags & PMF_XF_POSTED))
 			tx_free(tx);
 	} else {
-		rx_free(pmf_container_of(p, struct pmf_rx, pending));
+		pmf_rx_free(pmf_container_of(p, struct pmf_rx, pending));
 	}
 }
 

@@ -84,15 +84,6 @@ size_t pmf_rctx_left(const struct pmf_rctx *rc)
 	return rc->free.ring ? pmf_freelist_count(&rc->free) : 0;
 }
 
-void pmf_rx_free(struct pmf_rx *rx)
-{
-	if (pmf_unlikely(rx->flags & PMF_XF_PART)) {
-		pmf_part_put(rx);
-		return;
-	}
-	pmf_freelist_put(&rx->rctx->free, rx);
-}
-
 /* Behind a buffer that has run out of parts nothing is sure; a buffer takes one message at the
  * least. */
 uint32_t pmf_rctx_sure(const struct pmf_rctx *rc)

@@ -87,8 +87,6 @@ extern struct pmf_rctx pmf_rctx_none;
 
 /* The rest is the engine owner's. */
 
-/** A receive, or a part, is free again. */
-void pmf_rx_free(struct pmf_rx *rx);
 /** The connection of @p ep is over: what is posted on its own context ends as FI_ECANCELED. */
 void pmf_rctx_flush(struct pmf_engine *e, struct pmf_ep *ep);
 /** @return whether messages of @p ep are kept until a receive is posted. */
@@ -121,6 +119,14 @@ struct pmf_rx *pmf_multi_cut(struct pmf_rctx *rc, struct pmf_rx *buffer, uint64_
  */
 bool pmf_multi_ended(struct pmf_rx *part);
 void pmf_part_put(struct pmf_rx *part);
+/** A receive, or a part, is free again. */
+static inline void pmf_rx_free(struct pmf_rx *rx)
+{
+	if (pmf_unlikely(rx->flags & PMF_XF_PART))
+		pmf_part_put(rx);
+	else
+		pmf_freelist_put(&rx->rctx->free, rx);
+}
 void pmf_parts_fini(struct pmf_rctx *rc);
 
 #endif
