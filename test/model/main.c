@@ -28,7 +28,7 @@ enum {
 static const char usage[] =
 	"usage: pmf-model [options]\n"
 	"  --programs N    so many (1000); 0: until one fails\n"
-	"  --seed S        of the first; the others follow (from the clock)\n"
+	"  --seed S        of the first; the others follow (from the clock and the process)\n"
 	"  --closes P      in P of 100 programs endpoints close and come back (5)\n"
 	"  --msg P         in P of 100 they are connected, and half of those end connections (30)\n"
 	"  --shared P      in P of 100 all receive from one context (20)\n"
@@ -435,7 +435,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (!o.seeded)
-		o.seed = env ? strtoull(env, NULL, 0) : (uint64_t)time(NULL) << 20;
+		o.seed = env ? strtoull(env, NULL, 0)
+			     : (uint64_t)time(NULL) << 20 ^ (uint64_t)getpid();
 	if (scale && *scale && !o.worker)
 		o.programs *= 20;
 	if (o.print) {
