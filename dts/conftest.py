@@ -92,10 +92,12 @@ def make_link(run_dir):
 @pytest.fixture
 def pmf_run(tree, runner):
     """Starts a command at one end of a link, as `pmf-run CONFIG COMMAND`; `prefix` words (setpriv,
-    taskset) come before it, inside the end's namespace."""
+    taskset) come before it, inside the end's namespace. PMF_HUGEPAGES is what FI_PMF_HUGEPAGES is where the
+    test leaves it open: off beside a run that takes hugepages and gives them back."""
     def start(end, *command, prefix=(), env=None):
+        huge = os.environ.get('PMF_HUGEPAGES')
         return runner.start([*end.net, *prefix, tree / 'usertools/pmf-run', end.config, *command],
-                            {**end.env, **(env or {})})
+                            {**({'FI_PMF_HUGEPAGES': huge} if huge else {}), **end.env, **(env or {})})
     return start
 
 

@@ -57,8 +57,9 @@ lane_asan()
 	suite asan walk --timeout-multiplier 4 --num-processes 1
 	suite asan mp --timeout-multiplier 4 --num-processes 1
 	suite asan sample --timeout-multiplier 4 --num-processes 1
-	# Programs of the tree's own, since a sanitizer has to be there from a program's start.
-	dts asan asan-dts -m 'not long' \
+	# Programs of the tree's own, since a sanitizer has to be there from a program's start. Lane dts, which
+	# may run at the same time, takes hugepages and gives them back.
+	PMF_HUGEPAGES=off dts asan asan-dts -m 'not long' \
 		-k 'vhost and (test_every_byte_through_faults or test_a_server_serves) or test_killed_within'
 	unset ASAN_OPTIONS UBSAN_OPTIONS
 }
