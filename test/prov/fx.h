@@ -133,6 +133,23 @@ bool fx_wait(struct fx *f, struct fid_cq *cq, struct fx_comp *out);
 void fx_explain(struct fx *f, const struct fx_comp *c);
 /** What the provider has counted. @return 0 as well when there is no such counter */
 uint64_t fx_stat(struct fx *f, const char *object, const char *name);
+/*
+ * @p call drives progress: each runs a pass, or nearly. The helper thread may have the engine's
+ * word now and then, and be preempted with it for as long as a thousand take: one of several
+ * attempts must do.
+ */
+#define FX_DRIVES_PROGRESS(f, call)                                           \
+	do {                                                                  \
+		const double end_ = fx_now_ms() + 10000;                      \
+		uint64_t before_, passes_;                                    \
+		do {                                                          \
+			before_ = fx_stat(f, "engine:0", "passes");           \
+			for (int i_ = 0; i_ < 1000; i_++)                     \
+				call;                                         \
+			passes_ = fx_stat(f, "engine:0", "passes") - before_; \
+		} while (passes_ <= 500 && fx_now_ms() < end_);               \
+		CU_ASSERT(passes_ > 500);                                     \
+	} while (0)
 /** The same, as an assertion: a success entry with this context. */
 #define FX_WAIT_OK(f, cq, ctx, out)                            \
 	do {                                                   \
