@@ -133,6 +133,19 @@ bool fx_wait(struct fx *f, struct fid_cq *cq, struct fx_comp *out);
 void fx_explain(struct fx *f, const struct fx_comp *c);
 /** What the provider has counted. @return 0 as well when there is no such counter */
 uint64_t fx_stat(struct fx *f, const char *object, const char *name);
+/** fx_wait() as an assertion: a success entry with this context. */
+#define FX_WAIT_OK(f, cq, ctx, out)                            \
+	do {                                                   \
+		CU_ASSERT_FATAL(fx_wait(f, cq, out));          \
+		CU_ASSERT_EQUAL((out)->err.err, 0);            \
+		CU_ASSERT_PTR_EQUAL((out)->e.op_context, ctx); \
+	} while (0)
+#define FX_WAIT_ERR(f, cq, ctx, errnum, out)                     \
+	do {                                                     \
+		CU_ASSERT_FATAL(fx_wait(f, cq, out));            \
+		CU_ASSERT_EQUAL((out)->err.err, errnum);         \
+		CU_ASSERT_PTR_EQUAL((out)->err.op_context, ctx); \
+	} while (0)
 /*
  * @p call drives progress: each runs a pass, or nearly. The helper thread may have the engine's
  * word now and then, and be preempted with it for as long as a thousand take: one of several
@@ -149,19 +162,6 @@ uint64_t fx_stat(struct fx *f, const char *object, const char *name);
 			passes_ = fx_stat(f, "engine:0", "passes") - before_; \
 		} while (passes_ <= 500 && fx_now_ms() < end_);               \
 		CU_ASSERT(passes_ > 500);                                     \
-	} while (0)
-/** The same, as an assertion: a success entry with this context. */
-#define FX_WAIT_OK(f, cq, ctx, out)                            \
-	do {                                                   \
-		CU_ASSERT_FATAL(fx_wait(f, cq, out));          \
-		CU_ASSERT_EQUAL((out)->err.err, 0);            \
-		CU_ASSERT_PTR_EQUAL((out)->e.op_context, ctx); \
-	} while (0)
-#define FX_WAIT_ERR(f, cq, ctx, errnum, out)                     \
-	do {                                                     \
-		CU_ASSERT_FATAL(fx_wait(f, cq, out));            \
-		CU_ASSERT_EQUAL((out)->err.err, errnum);         \
-		CU_ASSERT_PTR_EQUAL((out)->err.op_context, ctx); \
 	} while (0)
 
 /** Drive everything for some passes and see that @p cq stays empty. */

@@ -91,3 +91,10 @@ dts()
 	tally pytest "$PMF_LOGS/$name.xml"
 	return "$status"
 }
+
+# The tests between emulated guests, as $1. Without QEMU they say so and are skipped.
+guests()
+{
+	install_packages qemu-system-x86
+	dts plain "$1" -m qemu "${@:2}"
+}

@@ -35,13 +35,6 @@ lane_mp_long()
 # The pci configuration in emulated guests. Their kernel and busybox come from apt, into build-test/guest.
 lane_qemu() { guests qemu; }
 
-# Without QEMU the tests say so and are skipped.
-guests()
-{
-	install_packages qemu-system-x86
-	dts plain "$1" -m qemu "${@:2}"
-}
-
 lane_dts_long()
 {
 	install_packages hpcc lammps || skip "packages are missing"
